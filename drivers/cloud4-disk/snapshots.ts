@@ -86,14 +86,20 @@ export class Cloud4Snapshots implements BlockSnapshots {
     const caller: Caller = { ...this.#requests.callerOf(request), about: snapshot.uid };
     const source = await this.#disks.require(request);
     const path = { project: source.project, name: providerName(snapshot.uid) };
+    // The removal of a failed snapshot is completed first: it would delete the next one, which has its name.
+    if ((await operations.get('deleteSnapshot')) !== undefined) {
+      const removed = await this.#remove(request, caller, path);
+      if (removed) return removed;
+    }
     const find = (): Promise<CloudSnapshot | undefined> => ifFound(api.snapshot(caller, path));
     const observe = async (): Promise<Observed<SnapshotResult>> => {
       const found = await find();
       if (!found) return absent;
       if (isCut(found)) return done(result(found));
       if (found.status !== 'FAILED') return underWay;
-      // Its name is needed for the next attempt.
-      await ifFound(api.deleteSnapshot(caller, path, crypto.randomUUID()));
+      // Its name is needed for the next attempt, whose key must not return the failed operation.
+      await this.#remove(request, caller, path);
+      await operations.clear('createSnapshot');
       throw new DriverError(
         'Unavailable',
         `snapshot ${snapshotHandle(found)} has failed at Google Cloud; it is deleted and created again`,
@@ -151,31 +157,39 @@ export class Cloud4Snapshots implements BlockSnapshots {
   }
 
   async #delete(request: SnapshotHandleRequest): Promise<void | Pending> {
-    const { operations, signal } = request;
-    const { api, client } = this.#requests;
+    const { operations } = request;
     const caller = this.#requests.callerOf(request);
     // Without a handle, the snapshot of an operation in progress may not exist yet.
     if (request.handle === undefined) {
       if (await this.#requests.runs(caller, operations, 'createSnapshot')) return notYet(2_000);
     }
-    const path = await this.#path(request);
+    const removed = await this.#remove(request, caller, await this.#path(request));
+    return removed ?? operations.clear('createSnapshot');
+  }
+
+  /** Deletes a snapshot by its name. Its deletion is recorded first, under the key that repeats it. */
+  async #remove(
+    { operations, signal }: Pick<SnapshotHandleRequest, 'operations' | 'signal'>,
+    caller: Caller,
+    path: SnapshotPath,
+  ): Promise<Pending | undefined> {
+    const { api, client } = this.#requests;
     const observe = async (): Promise<Observed<undefined>> => {
       const found = await ifFound(api.snapshot(caller, path));
       if (!found) return done(undefined);
       return found.status === 'DELETING' ? underWay : absent;
     };
     try {
-      const deleted = await carryOut(client.clock, { operations, signal }, 'deleteSnapshot', {
+      return await carryOut(client.clock, { operations, signal }, 'deleteSnapshot', {
         observe,
         start: (requestId) => api.deleteSnapshot(caller, path, requestId),
         state: (id) => api.operationState(caller, id),
       });
-      if (deleted) return deleted;
     } catch (error) {
       if (!isKind(error, 'NotFound')) throw error;
       await operations.clear('deleteSnapshot');
+      return undefined;
     }
-    return operations.clear('createSnapshot');
   }
 
   /** Creates a disk of at least the snapshot's size from it. */

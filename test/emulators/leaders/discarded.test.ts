@@ -8,6 +8,7 @@ import { EmulatedCloud, here, transportTo } from '../sweep/emulated-cloud.js';
 import { ProcessClock } from './leader.js';
 
 const uid = '0e2c4f9a-7a39-4d1e-9b4b-3f1d2c5e6a70';
+const copyUid = '1e2c4f9a-7a39-4d1e-9b4b-3f1d2c5e6a71';
 
 /** The requests before which the process is paused: the one that records the deletion follows the look. */
 const moments = {
@@ -15,7 +16,11 @@ const moments = {
   'between the record and the deletion': 'DELETE',
 } as const;
 
-describe('cloud4-disk: a process that no longer leads and has found a disk whose creation failed', function () {
+const cases = (['disk', 'snapshot'] as const).flatMap((what) =>
+  Object.entries(moments).map((moment) => [what, moment] as const),
+);
+
+describe('cloud4-disk: a process that no longer leads and has found a disk or snapshot whose creation failed', function () {
   this.timeout(120_000);
   let folder: string;
   before(async () => {
@@ -26,8 +31,8 @@ describe('cloud4-disk: a process that no longer leads and has found a disk whose
   });
   after(() => rm(folder, { recursive: true, force: true }));
 
-  for (const [moment, held] of Object.entries(moments))
-    it(`does not delete the disk of its successor if it was paused ${moment}`, async () => {
+  for (const [what, [moment, held]] of cases)
+    it(`does not delete the ${what} of its successor if it was paused ${moment}`, async () => {
       const cloud = new EmulatedCloud('cloud4', await mkdtemp(join(folder, 'disks-')));
       const operations = memoryOperations();
       const clocks = {
@@ -35,7 +40,7 @@ describe('cloud4-disk: a process that no longer leads and has found a disk whose
         second: new ProcessClock(cloud.clock),
       };
       type Name = keyof typeof clocks;
-      /** Whether the provider reports the disk as failed, until it is deleted. */
+      /** Whether the provider reports the disk or snapshot as failed, until it is deleted. */
       let hasFailed = false;
       let leader: Name = 'first';
       let takeOver = (): Promise<void> => Promise.resolve();
@@ -44,13 +49,15 @@ describe('cloud4-disk: a process that no longer leads and has found a disk whose
         (name: Name): Transport =>
         async (request) => {
           const { method, url } = request;
-          const isOfDisk = /\/disks\/kedge-[^/]+$/.test(url.pathname);
-          const isHeld = hasFailed && isOfDisk && name === 'first' && method === held;
+          const isOne = url.pathname.endsWith(`/${what}s/kedge-${what === 'disk' ? uid : copyUid}`);
+          const isHeld = hasFailed && isOne && name === 'first' && method === held;
           if (isHeld && method === 'DELETE') await takeOver();
-          if (isOfDisk && method === 'DELETE') hasFailed = false;
+          if (isOne && method === 'DELETE') hasFailed = false;
           const answer = await transportTo(cloud.emulator)(request);
-          const isShown = hasFailed && isOfDisk && method === 'GET';
-          const text = isShown ? answer.text.replace('"READY"', '"FAILED"') : answer.text;
+          const isShown = hasFailed && isOne && method === 'GET';
+          const text = isShown
+            ? answer.text.replace(/"(READY|UPLOADING|CREATING)"/, '"FAILED"')
+            : answer.text;
           if (isHeld && method === 'GET') await takeOver();
           return { ...answer, text };
         };
@@ -79,14 +86,30 @@ describe('cloud4-disk: a process that no longer leads and has found a disk whose
         const wanted = { sizeBytes: 1n, accessMode: 'ReadWriteOnce', topology: {} } as const;
         return cloud.over(() => driver.provision({ ...context, ...wanted }));
       };
-      const disks = async (): Promise<readonly string[]> =>
-        (await cloud.emulator.inventory()).filter((line) => line.startsWith('volume '));
+      const existing = async (): Promise<readonly string[]> =>
+        (await cloud.emulator.inventory()).filter((line) =>
+          line.startsWith(what === 'disk' ? 'volume ' : 'snapshot '),
+        );
 
       const pause = (): Promise<unknown> =>
         cloud.clock.during(() => pauseOn(cloud.clock, 60_000, new AbortController().signal));
-      const on = 'POST /compute/v1/projects/*/zones/*/disks';
+      let handle = '';
+      const copy = (name: Name): Promise<unknown> => {
+        const snapshot = { uid: copyUid, namespace: 'shop', name: 'copy' };
+        const request = { ...contextOf(name), snapshot, handle };
+        return cloud.over(() => drivers[name].createSnapshot(request));
+      };
+      const make = what === 'disk' ? provision : copy;
+      if (what === 'snapshot') {
+        ({ handle } = (await provision('first')) as { handle: string });
+        await pause();
+      }
+      const on = (request: { method: string; path: string }): boolean =>
+        request.method === 'POST' &&
+        request.path.endsWith(what === 'disk' ? '/disks' : '/snapshots');
       cloud.emulator.faults.add({ on, fault: { type: 'afterSuccess' } });
-      await provision('first').catch(() => undefined);
+      await make('first').catch(() => undefined);
+      expect(await existing()).to.have.length(1);
       await pause();
       hasFailed = true;
       takeOver = async () => {
@@ -94,16 +117,16 @@ describe('cloud4-disk: a process that no longer leads and has found a disk whose
         leader = 'second';
         clocks.first.pause();
         for (let tries = 0; tries < 3; tries += 1) {
-          const made = await provision('second').catch(() => undefined);
+          const made = await make('second').catch(() => undefined);
           if (made) break;
         }
-        expect(await disks()).to.have.length(1);
+        expect(await existing()).to.have.length(1);
         clocks.first.resume();
       };
-      await provision('first').catch(() => undefined);
+      await make('first').catch(() => undefined);
       expect(leader).to.equal('second');
       await pause();
-      expect(await disks()).to.have.length(1);
+      expect(await existing()).to.have.length(1);
       expect(cloud.emulator.violations).to.deep.equal([]);
       await cloud.emulator.close();
     });
