@@ -64,7 +64,7 @@ export class StalledOutcome {
         status: nextPhase('Stalled', 'observedAbsent'),
         failureMessage: '',
         reason: 'Provisioning',
-        // What the deletion of the object now creates has no data.
+        // A volume that is created only to be deleted has no data.
         ...(error.kind === 'NotFound' && isDeleting(volume) ? { neverUsed: true } : {}),
       });
       return requeueAfter(0);
