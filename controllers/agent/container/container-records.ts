@@ -15,8 +15,9 @@ async function readNumber(file: string): Promise<number | undefined> {
 
 /**
  * The node's records of its containers, readable without the engine, one folder per workload: the workloads that may
- * exist, the number of their last run, whether the outcome of its start is known, and when a stop of a run was
- * requested. A run and a stop request are recorded before the call to the engine, an outcome after it.
+ * exist, the number of their last run, whether the outcome of its start is known, when a stop of a run was requested,
+ * and whether a run ended at its memory limit. A run and a stop request are recorded before the call to the engine, an
+ * outcome after it.
  */
 export class ContainerRecords {
   readonly #directory: string;
@@ -44,12 +45,12 @@ export class ContainerRecords {
     return (await readNumber(join(this.#folder(id), 'last-run'))) ?? 0;
   }
 
-  /** Records a run before its start, and removes the stop requests of all runs except the previous one. */
+  /** Records a run before its start, and removes the stop requests and ends of all runs except the previous one. */
   async begin(id: string, run: number): Promise<void> {
     const folder = this.#folder(id);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     for (const name of await readdir(folder))
-      if (name.startsWith('stop-') && name !== `stop-${run - 1}`)
+      if (/^(stop|memory)-/.test(name) && !name.endsWith(`-${run - 1}`))
         await rm(join(folder, name), { force: true });
     await this.#write(join(folder, 'last-run'), run);
   }
@@ -76,6 +77,18 @@ export class ContainerRecords {
     const folder = this.#folder(id);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await this.#write(join(folder, `stop-${run}`), now);
+  }
+
+  /** Whether it is recorded that a run ended at its memory limit. */
+  async endedAtMemoryLimit(id: string, run: number): Promise<boolean> {
+    return (await readNumber(join(this.#folder(id), `memory-${run}`))) !== undefined;
+  }
+
+  /** Records that a run ended at its memory limit, because the engine forgets it. */
+  async memoryLimitReached(id: string, run: number, now: number): Promise<void> {
+    const folder = this.#folder(id);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await this.#write(join(folder, `memory-${run}`), now);
   }
 
   /** Removes the records of a workload. */

@@ -19,13 +19,14 @@ import { readContainerLog, readRun } from './container-log.js';
 import { ContainerRecords } from './container-records.js';
 import { ContainerRuns } from './container-runs.js';
 import { ContainerStarts } from './container-starts.js';
-import { workloadState } from './container-state.js';
+import { isRunning, workloadState } from './container-state.js';
 import { ContainerStops } from './container-stops.js';
 import { EngineWatch } from './engine-watch.js';
 import type { EngineClient } from './engine/engine-client.js';
 import { EngineOutages } from './outages/engine-outages.js';
 import { EngineStarts } from './outages/engine-starts.js';
 import { isEngineError } from './engine/engine-error.js';
+import { MemoryLimitEnds } from './limits/memory-limit-ends.js';
 import { withLimits } from './limits/running-limits.js';
 import { lostOutput } from './outages/lost-output.js';
 import { OutageRecord } from './outages/outage-record.js';
@@ -77,6 +78,7 @@ export class ContainerRuntime implements Runtime, Holders {
   readonly #outages: EngineOutages;
   readonly #commands: ContainerCommands;
   readonly #refusals: StartRefusals;
+  readonly #memoryEnds: MemoryLimitEnds;
   readonly #waits: ChangeWaits;
   /** Shared, because every reconcile of a container checks the availability. */
   readonly #availability = new SharedCall(() => this.#probeEngine());
@@ -90,6 +92,7 @@ export class ContainerRuntime implements Runtime, Holders {
     const { signal } = this.#closing;
     this.#refusals = new StartRefusals(containers, signal);
     this.#records = new ContainerRecords(directory);
+    this.#memoryEnds = new MemoryLimitEnds(engine, this.#records, clock);
     this.#commands = new ContainerCommands({
       exec: engine.exec,
       directory: join(directory, 'commands'),
@@ -169,8 +172,9 @@ export class ContainerRuntime implements Runtime, Holders {
       return { state: 'absent' };
     if (state.state === 'running') return withLimits(engine, state, inspection, signal);
     if (state.state !== 'exited') return state;
-    const starts = new EngineStarts(engine, this.#outages);
-    if (!requested && !state.reason && (await starts.ended(state, signal)))
+    if (!requested && (await this.#memoryEnds.include({ id, run: found.run }, inspection, signal)))
+      return { ...state, reason: 'OOMKilled' };
+    if (!requested && (await new EngineStarts(engine, this.#outages).ended(state, signal)))
       return { ...state, reason: 'EngineRestarted' };
     const refused = await this.#refusals.of({ ...found, exitCode: state.exitCode });
     return refused === undefined ? state : { ...state, refused };
@@ -190,13 +194,12 @@ export class ContainerRuntime implements Runtime, Holders {
     for (const { run, container } of runs) {
       const found = await engine.containers.inspect(container, signal);
       if (!found) continue;
-      const state = workloadState(found, run, this.#network.name, false);
       // A container that was never started is removed, so that nothing can start it later.
       if (found.state === 'created') {
         await this.#container.discard(container);
         continue;
       }
-      if (state.state !== 'running') continue;
+      if (!isRunning(found)) continue;
       progress = await this.#stops.advance({ cluster, id, run }, found, graceMs, signal);
     }
     if (progress.type === 'gone') this.#stops.forget(id);

@@ -105,14 +105,20 @@ describe('containers that a user of the engine changes by hand', function () {
     await create('limited', 'sleep 600', { resources });
     const { containerId } = await becomes('limited-0', 'True', 'Running');
     const container = String(containerId);
-    const limitsAre = (status: string, reason: string): Promise<string> =>
+    /** The engine changes one limit after the other: the message must have all of `changes`. */
+    const limitsAre = (
+      status: string,
+      reason: string,
+      ...changes: readonly string[]
+    ): Promise<string> =>
       eventually(
         `limits ${status} ${reason}`,
         async () => {
           const { body } = await daemon.rest('GET', `${base}/instances/limited-0`);
           expect(readyOf(body)?.status).to.equal('True');
           const found = conditionOf(body, 'LimitsEnforced');
-          return found?.status === status && found.reason === reason ? found.message : undefined;
+          if (found?.status !== status || found.reason !== reason) return undefined;
+          return changes.every((each) => found.message.includes(each)) ? found.message : undefined;
         },
         30_000,
       );
@@ -126,17 +132,17 @@ describe('containers that a user of the engine changes by hand', function () {
     const pids = join('/sys/fs/cgroup', controller, folder, 'pids.max');
     expect((await readFile(pids, 'utf8')).trim()).to.equal('50');
     await writeFile(pids, '99');
-    const told = await limitsAre('False', 'LimitsChanged');
-    expect(told).to.contain('pids 99 instead of 50');
+    const told = await limitsAre('False', 'LimitsChanged', 'pids 99 instead of 50');
     restore(told);
     await limitsAre('True', 'LimitsEnforced');
     expect((await readFile(pids, 'utf8')).trim()).to.equal('50');
     for (const restart of [false, true]) {
       const more = ['--memory=1g', '--memory-swap=1g', '--pids-limit=99', '--cpu-period=50000'];
       engine.docker('update', ...more, container);
-      const message = await limitsAre('False', 'LimitsChanged');
-      expect(message).to.contain('memory 1Gi instead of 64Mi').and.contain('pids 99 instead of 50');
-      expect(message).to.contain('cpu 1000m instead of 500m');
+      const changes = ['memory 1Gi instead of 64Mi', 'pids 99 instead of 50'];
+      const message = await limitsAre(
+        ...(['False', 'LimitsChanged', ...changes, 'cpu 1000m instead of 500m'] as const),
+      );
       expect(await why('limited')).to.contain('kedge restart instance/limited-0');
       if (restart) await daemon.ok('POST', `${base}/instances/limited-0:restart`);
       else restore(message);

@@ -108,6 +108,35 @@ export class EngineClient {
    */
   async *events(signal: AbortSignal, onOpen: () => void): AsyncGenerator<EngineEvent> {
     const query = { filters: JSON.stringify({ type: ['container'] }) };
+    yield* this.#events(query, signal, onOpen);
+  }
+
+  /**
+   * Whether the engine reports an event of a container with one action. The answer is known at `untilMs`, milliseconds
+   * since the epoch, which may be later than now, or at the first event. Engines keep few events, and lose them when
+   * they stop.
+   */
+  async hasEvent(
+    container: string,
+    action: string,
+    { sinceMs, untilMs }: { readonly sinceMs: number; readonly untilMs: number },
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const filters = { type: ['container'], container: [container], event: [action] };
+    const seconds = (ms: number): string => (ms / 1_000).toFixed(3);
+    const query = {
+      filters: JSON.stringify(filters),
+      ...{ since: seconds(sinceMs), until: seconds(untilMs) },
+    };
+    for await (const event of this.#events(query, signal)) if (event.action === action) return true;
+    return false;
+  }
+
+  async *#events(
+    query: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+    onOpen: () => void = () => undefined,
+  ): AsyncGenerator<EngineEvent> {
     const stream = await this.#api.stream({ method: 'GET', path: '/events', query, signal });
     onOpen();
     for await (const line of jsonLines(stream, this.#api.socketPath)) {
