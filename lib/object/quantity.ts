@@ -1,6 +1,6 @@
 /**
  * The form of a Kubernetes quantity: a binary suffix Ki to Ei; a decimal suffix n, u, m, k (or K), M, G, T, P, E; or an
- * exponent (1e3). Amounts are exact, never floats, and are rounded up to the unit.
+ * exponent (1e3). Amounts are exact, never floats, and are rounded to the unit away from zero.
  */
 const form =
   /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|K|M|G|T|P|E|[eE][+-]?\d{1,3})?$/;
@@ -30,7 +30,7 @@ const decimalExponent: Readonly<Record<string, number>> = {
   E: 18,
 };
 
-/** The largest quantity: a signed 64-bit number, as in Kubernetes. */
+/** The largest amount of a quantity, positive or negative: that of a signed 64-bit number, as in Kubernetes. */
 export const quantityMax = 2n ** 63n - 1n;
 
 function ceilDivide(dividend: bigint, divisor: bigint): bigint {
@@ -39,22 +39,22 @@ function ceilDivide(dividend: bigint, divisor: bigint): bigint {
 }
 
 /**
- * The value of `text` in whole units, rounded up; undefined if it is not a quantity, has more than 100 characters,
- * or exceeds the maximum.
+ * The value of `text` in whole units, rounded away from zero. Undefined if it is not a quantity, has more than 100
+ * characters, or its amount exceeds {@link quantityMax}.
  */
 export function parseQuantity(text: string): bigint | undefined {
   return scaledQuantity(text, 0);
 }
 
 /**
- * Like {@link parseQuantity}, in thousandths of units, for quantities such as `500m` of processors. Undefined for
- * invalid text.
+ * Like {@link parseQuantity}, in thousandths of units, for quantities such as `500m` of processors. The number of
+ * thousandths must not exceed {@link quantityMax}.
  */
 export function parseMilliQuantity(text: string): bigint | undefined {
   return scaledQuantity(text, 3);
 }
 
-/** The value times 10^`shift`, rounded up; undefined as for {@link parseQuantity}. */
+/** The value times 10^`shift`, rounded away from zero; undefined as for {@link parseQuantity}. */
 function scaledQuantity(text: string, shift: number): bigint | undefined {
   if (text.length > charactersMax) return undefined;
   const match = form.exec(text);
@@ -89,7 +89,7 @@ function reduced(units: bigint, base: bigint, stepsMax: number): readonly [bigin
 }
 
 /**
- * The quantity in whole units, rounded up, with the largest suffix that needs no fraction. The suffix stays in its
+ * The quantity in whole units, rounded away from zero, with the largest suffix that needs no fraction. The suffix stays in its
  * family: binary, decimal or exponent. Unlike in Kubernetes, a fraction such as `500m` becomes a whole unit. Undefined as
  * for {@link parseQuantity}.
  */

@@ -137,7 +137,7 @@ function quoted(part: string): string {
 
 /**
  * Compiles a selector in Kubernetes' text form: `a=b, c!=d, e in (f,g), h notin (i), j, !k`. NotIn and `!=` match a
- * missing key. The empty string matches everything.
+ * missing key. The empty selector matches everything.
  * @throws StatusError InvalidArgument that names the invalid part, or the limit that the selector exceeds.
  */
 export function parseLabelSelector(text: string): LabelSelector {
@@ -190,7 +190,8 @@ function parseFieldRequirement(text: string): FieldRequirement | undefined {
 
 /**
  * Compiles a field selector in Kubernetes' text form, over dotted paths: `status=Bound,size!=1Gi`. Values compare as
- * text; a missing field equals the empty string. The empty string matches everything.
+ * text, lists and objects as JSON; a missing field and null equal the empty string. The empty selector matches
+ * everything.
  * @throws StatusError InvalidArgument that names the invalid part, or the limit that the selector exceeds.
  */
 export function parseFieldSelector(text: string): FieldSelector {
@@ -228,8 +229,8 @@ function textAt(object: ApiObject, path: string): string | undefined {
 }
 
 /**
- * Whether no requirement can select a value, because its JSON has a comma or is longer than a selector. The JSON is not
- * built: a map may have a megabyte, and every watcher evaluates it.
+ * True for a value that no requirement can name, because its JSON has a comma or is longer than a selector. The JSON is
+ * not built: a map may have a megabyte, and every watcher evaluates it.
  */
 function isUnselectable(value: unknown): boolean {
   let inner = value;

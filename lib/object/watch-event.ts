@@ -43,7 +43,7 @@ export interface WatchBatch<T extends ApiObject> {
 export type WatchPosition =
   /** After this revision, the last one already seen; 0 means the start of history. */
   | { readonly fromRevision: number }
-  /** After the `cursor` of a list or batch, which may be of another store. */
+  /** After the `cursor` of a list or batch. The store refuses the cursor of another store. */
   | { readonly cursor: string };
 
 /** One change for an informer: objects need not be parsed to be cached. */
@@ -102,8 +102,8 @@ export interface ListWatch<T extends ApiObject> {
    */
   readonly currentRevision?: () => number;
   /**
-   * A watch without any message for this long, in milliseconds, counts as dead: for a source with more frequent
-   * bookmarks. Absent if silence is normal.
+   * A watch without any message for this long, in milliseconds, counts as dead. Set it only for a source that sends
+   * bookmarks more often. Absent if silence is normal.
    */
   readonly silenceMs?: number;
 }

@@ -10,7 +10,7 @@ const yes = 1;
  * later from the same set: until then, options of extensions are unknown fields.
  */
 function isHidden(options: FieldOptions | undefined): boolean {
-  // Of a repeated singular field the last value counts.
+  // The last value of a repeated singular field counts.
   const found = options?.$unknown?.filter(({ no }) => no === hiddenNumber).at(-1);
   return found?.data[0] === yes;
 }
@@ -20,7 +20,7 @@ function hide(message: DescriptorProto): void {
   message.nestedType.forEach(hide);
 }
 
-/** Removes the fields with the option `kedge.hidden` from all messages of a set. */
+/** Removes the fields with the option `kedge.hidden` from all messages of a set. Changes and returns the set. */
 export function hideFields(set: FileDescriptorSet): FileDescriptorSet {
   for (const { messageType } of set.file) messageType.forEach(hide);
   return set;

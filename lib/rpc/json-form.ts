@@ -62,7 +62,10 @@ function numberOf(value: unknown): unknown {
   return Number.isSafeInteger(number) ? number : value;
 }
 
-/** Converts an object from proto3 JSON to the form of store and programs: declared 64-bit fields are numbers. */
+/**
+ * Converts an object from proto3 JSON to the form of store and programs. A 64-bit field with `jstype = JS_NUMBER` is a
+ * number there; a value that a number can't represent exactly stays a string.
+ */
 export function fromProtoJson<T extends { readonly [key: string]: unknown }>(
   message: DescMessage,
   json: T,

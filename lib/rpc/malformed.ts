@@ -14,7 +14,7 @@ export function malformed(message: DescMessage, error: unknown): StatusError {
 /**
  * Requires that a field ends within its enclosing message. The decoder does not check this: it continues to read, so
  * that uncounted bytes after the message would become its fields.
- * @throws Error
+ * @throws Error if it does not
  */
 export function requireWithin(past: number, end: number): void {
   if (past > end) throw new Error('a field extends beyond the end of its enclosing message');

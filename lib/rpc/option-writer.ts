@@ -8,7 +8,7 @@ import {
 } from '@bufbuild/protobuf/wkt';
 import type { SchemaRegistry } from './schema-registry.js';
 
-/** A REST route in the form of google.api.http. */
+/** A REST route in the form of google.api.http: one verb with its path, and the request field of the body. */
 export type RouteInit = {
   readonly [method in 'get' | 'put' | 'post' | 'delete']?: string;
 } & { readonly body?: string };
@@ -29,7 +29,7 @@ export interface FieldTraits {
   readonly required?: boolean;
   readonly outputOnly?: boolean;
   readonly immutable?: boolean;
-  /** Whether the value is omitted from messages: the option `debug_redact`. */
+  /** Whether error messages and logs omit the value: the option `debug_redact`. */
   readonly sensitive?: boolean;
   /** `jstype = JS_NUMBER`: a 64-bit integer that is a number in JSON. */
   readonly jsNumber?: boolean;
@@ -70,6 +70,7 @@ export class OptionWriter {
     this.#schemas = schemas;
   }
 
+  /** The options of a method with this route. @throws TypeError if the registry lacks google.api.http */
   httpRoute(route: RouteInit): MethodOptions {
     const extension = this.#extension('google.api.http');
     const { body = '', ...paths } = route;
@@ -82,6 +83,7 @@ export class OptionWriter {
     return options;
   }
 
+  /** Replaces the options of a field. @throws TypeError if the registry lacks kedge.rules or field_behavior */
   setFieldRules(field: FieldDescriptorProto, traits: FieldTraits, rules: RulesInit): void {
     const { sensitive = false, jsNumber = false } = traits;
     const options = create(FieldOptionsSchema, {

@@ -21,6 +21,7 @@ export interface FieldRules {
   readonly required: boolean;
   readonly outputOnly: boolean;
   readonly immutable: boolean;
+  /** Name of the format, such as a Kubernetes name; empty for none. */
   readonly format: string;
   readonly minimum: number | undefined;
   readonly maximum: number | undefined;
@@ -30,9 +31,9 @@ export interface FieldRules {
   readonly maxItems: number | undefined;
   /** The default of an absent value, as JSON. */
   readonly defaultJson: string | undefined;
-  /** The value is omitted from messages. */
+  /** Error messages and logs omit the value. */
   readonly sensitive: boolean;
-  /** A 64-bit integer that is a number in JSON, within the range of exact numbers; other ones are strings. */
+  /** The field is a 64-bit integer that is a number in JSON. Values beyond the exact numbers are strings. */
   readonly jsNumber: boolean;
 }
 
@@ -64,7 +65,10 @@ function extension(registry: Registry, name: string): DescExtension {
 
 const methods = { get: 'GET', put: 'PUT', post: 'POST', delete: 'DELETE', patch: 'PATCH' } as const;
 
-/** The REST route of an RPC, if it has one. */
+/**
+ * The REST route of an RPC; undefined if it has none or one of a custom HTTP verb.
+ * @throws TypeError if the descriptor set lacks google.api.http
+ */
 export function httpRoute(registry: Registry, method: DescMethod): HttpRoute | undefined {
   const option = extension(registry, 'google.api.http');
   const rule = readOption(method, option) as HttpRuleMessage | undefined;
@@ -88,7 +92,7 @@ export function isJsNumber(field: DescField): boolean {
 /** Cached, because reading an option decodes it, and every request reads those of every field. */
 const rulesOf = new WeakMap<DescField, FieldRules>();
 
-/** The rules of a field. */
+/** The rules of a field. @throws TypeError if the descriptor set lacks kedge.rules or google.api.field_behavior */
 export function fieldRules(registry: Registry, field: DescField): FieldRules {
   const known = rulesOf.get(field);
   if (known) return known;

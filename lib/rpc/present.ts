@@ -5,8 +5,8 @@ import { isJsonMessage } from './json-form.js';
 import { isJsNumber } from './options.js';
 
 /**
- * A JSON object in the form of answers: fields are in the order of the schema, stored fields that the schema does not
- * have are omitted, and fields without presence always have at least their zero value.
+ * A JSON object in the form of answers. Fields are in the order of the schema, and stored fields that the schema does
+ * not have are omitted. Absent lists, maps and scalars without presence get their zero value; absent enums stay absent.
  */
 export function present(message: DescMessage, json: JsonObject): JsonObject {
   if (isJsonMessage(message)) return json;
@@ -51,7 +51,7 @@ function presentItem(message: DescMessage, item: unknown): unknown {
   return presentMessage(message, item) ?? item;
 }
 
-/** True for a field with presence: an optional field or a member of a oneof. */
+/** True for a field with presence: a message, an optional field or a member of a oneof. */
 export function hasPresence(field: DescField): boolean {
   return field.presence !== FeatureSet_FieldPresence.IMPLICIT;
 }

@@ -105,16 +105,16 @@ export class SchemaRegistry {
   }
 
   /**
-   * Like {@link decode}, for a message that is known to be valid and without unknown fields once it is decoded; else
-   * undefined.
+   * Decodes a message as {@link decode} does if one fast pass can do so; the message is then valid and has no unknown
+   * fields. Returns undefined for all other bytes, valid or not.
    */
   decodeKnown(message: DescMessage, bytes: Uint8Array): JsonObject | undefined {
     return readMessage(message, bytes);
   }
 
   /**
-   * Like {@link decode}, for a long message: `turn` is awaited between parts of bounded size.
-   * @throws StatusError InvalidArgument
+   * Like {@link decode}, for a long message: `turn` is awaited between its parts (see {@link TurnDecoder}).
+   * @throws StatusError InvalidArgument for bytes that are not a valid message of this type
    */
   async decodeInTurns(
     message: DescMessage,
@@ -138,8 +138,8 @@ export class SchemaRegistry {
   }
 
   /**
-   * The error of JSON that is not a valid message of this type, such as an unknown field or enum value; else
-   * undefined.
+   * The error text for JSON that is not a valid message of this type, such as one with an unknown field or enum value;
+   * undefined for a valid message.
    */
   problem(message: DescMessage, json: JsonObject): string | undefined {
     try {
@@ -150,7 +150,10 @@ export class SchemaRegistry {
     }
   }
 
-  /** Encodes a message. Fields that the message does not have are omitted. */
+  /**
+   * Encodes a message. Fields that the message does not have are omitted.
+   * @throws Error for a value that does not have the type of its field
+   */
   encode(message: DescMessage, json: JsonObject): Uint8Array {
     const written = writeMessage(message, json);
     if (written) return written;

@@ -1,8 +1,8 @@
 import { type BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 
 /**
- * Moves a reader of `bytes` past a value without a length. It does not allocate, whereas `BinaryReader.skip` makes a view
- * of each value. The reader may be beyond the end of a truncated message then; see `requireWithin`.
+ * Moves a reader of `bytes` past a value without a length. Unlike `BinaryReader.skip`, it allocates nothing for
+ * varints and fixed sizes. Afterwards the reader may be beyond the end of a truncated message; see `requireWithin`.
  * @throws Error for a group that is not valid
  */
 export function skipValue(

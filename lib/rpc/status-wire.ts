@@ -11,8 +11,8 @@ const typeUrl = (name: string): string => `type.googleapis.com/google.rpc.${name
 export const statusDetailsKey = 'grpc-status-details-bin';
 
 /**
- * Maximum bytes of an error's message, and of its violations, in a gRPC answer. Both are headers, the message twice
- * and encoded: clients refuse headers beyond 16 KiB, some by closing the connection.
+ * Maximum bytes of an error's message, and of its violations, in a gRPC answer. Both are sent in headers, which
+ * contain the message twice and encode it. Clients refuse headers beyond 16 KiB, some by closing the connection.
  */
 const messageBytesMax = 1_536;
 const violationBytesMax = 3_072;
@@ -26,7 +26,10 @@ function clipped(text: string, bytesMax: number): string {
     .replace(/\uFFFD+$/, '')}...`;
 }
 
-/** The error within the size of the headers of a gRPC answer: long texts are truncated, later violations omitted. */
+/**
+ * A copy of an error that fits into the headers of a gRPC answer: long texts are truncated, and one entry says how many
+ * later violations are omitted.
+ */
 export function headerSized(error: StatusError): StatusError {
   const violations: FieldViolation[] = [];
   let left = violationBytesMax;
@@ -111,7 +114,11 @@ export function statusCodeName(code: number): StatusCode {
   return codeNames[code] ?? 'Unknown';
 }
 
-/** A StatusError from a gRPC status and, where sent, its serialized details. */
+/**
+ * A StatusError from a gRPC status and, where sent, its serialized details. Without details, the reason is the name of
+ * the code.
+ * @throws Error for details that are not valid protobuf
+ */
 export function decodeStatus(
   code: number,
   message: string,

@@ -5,7 +5,7 @@ import { isJsonMessage } from './json-form.js';
 import { requireWithin } from './malformed.js';
 import { skipValue } from './skip-value.js';
 
-/** Bytes that are decoded in one turn of the event loop. */
+/** Bytes of fields that are collected before they are decoded in one turn of the event loop. */
 const partBytes = 16_384;
 /** Levels of nested messages, as in the decoder of whole messages. */
 const depthMax = 100;
@@ -25,7 +25,7 @@ class FieldCursor {
   number = 0;
   bytes: Uint8Array = new Uint8Array();
   start = 0;
-  /** The content of a value that has a length; undefined for another value. */
+  /** Where the content of a value with a length starts; undefined for a value without one. */
   contentStart: number | undefined;
   end = 0;
   readonly #parts: Iterator<Uint8Array>;
@@ -141,8 +141,10 @@ class Elements {
 }
 
 /**
- * Decodes long messages in parts of bounded size, between which `turn` is awaited. Concatenated encoded messages are
- * the message that they merge to, so elements of lists and maps can be decoded separately.
+ * Decodes long messages in parts, and awaits `turn` between them. Concatenated encoded messages are the message that
+ * they merge to, so elements of lists and maps can be decoded separately. The size of a part is bounded, except that
+ * these are decoded as a whole: the scalar fields of a message, members of a oneof, long elements of maps whose keys
+ * are not strings, and messages such as `google.protobuf.Any`.
  */
 export class TurnDecoder {
   readonly #decode: DecodePart;
@@ -246,12 +248,12 @@ export class TurnDecoder {
   }
 }
 
-/** Whether a field is not a map with keys other than strings. Elements of such a map are decoded as a whole. */
+/** True for all fields except maps whose keys are not strings. Elements of such maps are decoded as a whole. */
 function hasTextKey(field: DescField): boolean {
   return field.fieldKind !== 'map' || field.mapKey === ScalarType.STRING;
 }
 
-/** The JSON form of a message by field. A message that represents JSON has its only field as value. */
+/** The JSON form of a message by field. The form of a message that represents JSON is the value of its only field. */
 function named(message: DescMessage, json: unknown): Record<string, unknown> {
   const [only] = message.fields;
   if (isJsonMessage(message) && only) return { [only.jsonName]: json };

@@ -84,7 +84,7 @@ class Scan {
         if (number !== unknown) this.#report(name, number);
         unknown = number;
       }
-      // The decoder reads the type of the field, not the wire type: it would find other fields.
+      // The decoder reads a value by the type of its field, not by its wire type, and would continue at a wrong position.
       else if (
         type !== field.type &&
         (type !== WireType.LengthDelimited || field.packed === undefined)
@@ -135,10 +135,11 @@ class Scan {
 }
 
 /**
- * Refuses a message with fields that the API does not have, at any depth, as a JSON body with unknown names is
- * refused. JSON values (`google.protobuf.Struct`) contain only the field numbers of their own messages; the content
- * of `google.protobuf.Any` is not checked.
- * @throws StatusError InvalidArgument that names the first ten, each with its message, or MalformedMessage
+ * Refuses a message with fields that the API does not have, at any depth. (A JSON body with unknown names is refused
+ * too.) JSON values (`google.protobuf.Struct`) contain only the field numbers of their own messages; the content of
+ * `google.protobuf.Any` is not checked.
+ * @throws StatusError InvalidArgument. It names the first ten fields, each with its message; for malformed bytes its
+ * reason is MalformedMessage
  */
 export function requireKnownFields(message: DescMessage, bytes: Uint8Array): void {
   const scan = new Scan(bytes);

@@ -118,11 +118,12 @@ function packed(field: DescField, type: WireType): boolean {
 }
 
 /**
- * Refuses a message that would decode into more objects than a request may have; an object takes as few as two bytes.
+ * Refuses a message that would decode into more than `limits.requestItemsMax` objects and list items. An object takes
+ * as few as two bytes.
  * @throws StatusError InvalidArgument (TooManyItems, MalformedMessage)
  */
 export function requireFewItems(message: DescMessage, bytes: Uint8Array): void {
-  // Each item takes two bytes or more.
+  // Each item takes two bytes or more. Numbers of packed lists may take one: up to twice as many are accepted here.
   if (bytes.length <= limits.requestItemsMax * 2) return;
   let exceeds: boolean;
   try {

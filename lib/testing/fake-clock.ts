@@ -6,7 +6,10 @@ interface Entry {
   readonly callback: () => void;
 }
 
-/** A clock whose time moves only by `advance`; timers due at one instant run in the order in which they were set. */
+/**
+ * A clock whose time moves only by `advance`. Timers due at one instant run in the order in which they were set.
+ * Monotonic and wall-clock time are equal; deferred callbacks run in a later turn of the event loop, without `advance`.
+ */
 export class FakeClock implements Clock {
   #now: number;
   #order = 0;
@@ -62,7 +65,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Runs pending promise chains and I/O callbacks of a few turns. */
+/** Waits for eight turns of the event loop, in which pending promise chains and I/O callbacks run. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 8; turn += 1)
     await new Promise<void>((resolve) => {

@@ -17,9 +17,9 @@ function systemError(code: string, path: string): Error {
 }
 
 /**
- * A disk in memory with all failures of a real one. A power loss discards unsynced content, completely or partly and
- * torn between sectors, and unsynced names may appear or not. Any call can be made to fail. A seed determines the
- * failures, so they can be repeated.
+ * A disk in memory that fails like a real one. A power loss discards unsynced content, completely or partly and torn
+ * between sectors, and unsynced names may survive or not. Any call can be made to fail. A seed determines what
+ * survives, so that failures can be repeated.
  */
 export class HostileFileSystem implements FileSystem {
   readonly #root = emptyDirectory();
@@ -52,7 +52,7 @@ export class HostileFileSystem implements FileSystem {
     this.#faults.set(call, fault);
   }
 
-  /** Loses power, unless that happened, and restarts with the surviving content. Removes the faults. */
+  /** Restarts with the content that survives a power loss, also if none happened before. Removes the faults. */
   restart(): void {
     const { names = 'any' } = this.#options;
     const cut = Math.floor(this.#random.next() * (this.#pending.length + 1));
@@ -194,7 +194,7 @@ export class HostileFileSystem implements FileSystem {
   }
 
   async #call<R>(work: () => R): Promise<R> {
-    // The call completes in a later turn, as on a disk, so that other work runs in between.
+    // The call completes later, as on a disk, so that other pending work runs in between.
     await Promise.resolve();
     if (this.#dead) throw systemError('EIO', 'the machine has no power');
     this.#calls += 1;

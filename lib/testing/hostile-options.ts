@@ -1,6 +1,6 @@
 import type { Random } from '../base/index.js';
 
-/** The fault of a call. */
+/** The fault that is set for one call, or for this call and the later ones. */
 export type Fault =
   /** The call fails without an effect. */
   | { readonly type: 'error'; readonly code: 'EIO' | 'ENOSPC' | 'EMFILE' }

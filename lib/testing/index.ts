@@ -1,4 +1,7 @@
-/** The test kit: a fake clock and waiting for conditions. The memory engine is the fake store. */
+/**
+ * The test kit: a fake clock, waiting for conditions, recording loggers and metrics, a disk and a database that fail on
+ * purpose, and the tests that every store must pass. For a store in memory, use the memory engine.
+ */
 export { FakeClock, settle } from './fake-clock.js';
 export type { ModelDriverOptions } from './model-database.js';
 export { loseNewestTable, modelDriver } from './model-driver.js';

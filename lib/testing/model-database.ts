@@ -21,10 +21,11 @@ export interface ModelDriverOptions {
   readonly memoryBytes?: number;
 }
 
+/** Maximum number of tables. At the maximum, the next table has the content of all. */
 const tablesMax = 4;
 
 /**
- * A database with the guarantees of LevelDB and no more, on files of the tests:
+ * A database with the guarantees of LevelDB and no more, on a given file system:
  * - An unsynced write may be lost at a power loss, even if later writes survive: a log is not synced when a new one
  *   is started.
  * - An invalid record of the log is skipped silently, with the rest of its block.

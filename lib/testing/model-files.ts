@@ -70,7 +70,7 @@ export function encodeManifest(manifest: Manifest): Buffer {
 
 /**
  * The manifest that CURRENT names.
- * @throws Error of {@link corrupt}
+ * @throws Error of {@link corrupt} for a manifest that is missing or damaged; other errors of the file system
  */
 export async function readManifest(files: FileSystem, path: string): Promise<Manifest> {
   const name = (await files.readFile(`${path}/CURRENT`)).toString();

@@ -30,7 +30,7 @@ function pathTo({ transitions }: StateMachine, from: string, to: string): readon
  * Moves an object into a state by legal transitions of its kind, in one transaction: watches receive only the last
  * state. For tests that start from an intermediate state.
  * @param status further status fields
- * @throws TypeError if no transitions lead there
+ * @throws TypeError if no transitions lead there, the kind has no states, or the object does not exist
  */
 export async function reachState<T extends ApiObject, S extends string>(
   store: ObjectStore,

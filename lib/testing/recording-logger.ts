@@ -1,7 +1,7 @@
 import type { LogFields, Logger } from '../base/index.js';
 import { LeveledLogger, type LogLevel } from '../base/logger.js';
 
-/** One logged line with the fields of its child loggers. */
+/** One logged line. Its fields include those of its child logger. */
 export interface RecordedLine {
   readonly level: LogLevel;
   readonly message: string;

@@ -1,12 +1,12 @@
 import type { ObjectStore } from '../store/index.js';
 
-/** The effect of the mode on later calls. */
+/** The treatment of a call: it is executed, waits for `release`, or fails with an Error. */
 export type CallMode = 'pass' | 'hang' | 'fail';
 
-/** A handle on a store, as in another process, whose calls can hang, fail or be delayed. */
+/** A handle on a store, as in another process, whose calls can hang or fail. */
 export interface UnreliableStore {
   readonly store: ObjectStore;
-  /** The mode of reads and writes. */
+  /** The treatment of later calls of {@link methods}. */
   mode: CallMode;
   /** Only these methods obey the mode; default: `get`, `create`, `update`, `transact`. */
   methods: ReadonlySet<string>;

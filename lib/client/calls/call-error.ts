@@ -6,7 +6,7 @@ import { decodeStatus, statusDetailsKey } from '../../rpc/index.js';
 export function callError(error: ServiceError): StatusError {
   const details = error.metadata?.get(statusDetailsKey)[0];
   const bytes = Buffer.isBuffer(details) ? details : undefined;
-  // Errors of the server have details; without them the connection failed.
+  // A server sends details with its errors. An Internal error without details is a failure of the connection.
   if (!bytes && Number(error.code) === statusCodes.Internal)
     return decodeStatus(statusCodes.Unavailable, error.details || error.message, undefined);
   return decodeStatus(error.code, error.details || error.message, bytes);

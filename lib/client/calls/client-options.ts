@@ -6,17 +6,21 @@ export const clientRules = {
   server: someText('host:port of the gRPC endpoint'),
   schemas: withMethods('a SchemaRegistry', 'services'),
   packageName: someText('the protobuf package of the services'),
-  keepaliveMs: { give: 'milliseconds, a whole number above 0', fits: isTime, optional: true },
+  keepaliveMs: {
+    give: 'milliseconds, a whole number from 1 to 2147483647',
+    fits: isTime,
+    optional: true,
+  },
 };
 
-/** The maximum of Node.js timers. */
+/** The maximum of Node.js timers, in milliseconds. */
 const timerMaxMs = 2 ** 31 - 1;
 
 function isTime(value: unknown): boolean {
   return Number.isInteger(value) && Number(value) > 0 && Number(value) <= timerMaxMs;
 }
 
-/** Returns the token of a call; `renew` requests a new one. */
+/** Returns the bearer token of a call; undefined for a call without one. `renew` requests a new token. */
 export type TokenSource = (renew: boolean) => Promise<string | undefined>;
 
 /** Server and credentials of a client. */
@@ -32,7 +36,7 @@ export interface ApiClientOptions {
   readonly packageName: string;
   /** Deadline of one attempt of a unary call in milliseconds; default 30 s. */
   readonly timeoutMs?: number;
-  /** Maximum number of attempts of unary calls that are safe to repeat; default 1. */
+  /** Maximum number of attempts of unary calls that are safe to repeat, including the first; default 1. */
   readonly retry?: { readonly attempts: number };
   /** TLS of the connections; absent: plaintext. */
   readonly tls?: ClientTls;
@@ -46,7 +50,9 @@ export interface ApiClientOptions {
 
 /** Options of one call. */
 export interface CallOptions {
+  /** Deadline of one attempt in milliseconds; default: that of the client. */
   readonly timeoutMs?: number;
+  /** Cancels the call, which then fails as Cancelled. */
   readonly signal?: AbortSignal;
   /** Maximum number of attempts if the call is safe to repeat; default: that of the client. */
   readonly attempts?: number;

@@ -36,17 +36,17 @@ const windowBytes = 4 * 1024 * 1024;
  * Guarantees:
  * - Each try of a unary call has a deadline. A peer that stops answering is noticed, and later calls get a new
  *   connection.
- * - With more than one attempt, only calls are repeated that were refused as ResourceExhausted, or whose repetition
- *   has no further effect: reads, dry runs and deletions by uid.
+ * - With more than one attempt, a call is repeated if it was refused as ResourceExhausted. A call that failed as
+ *   Unavailable or DeadlineExceeded is repeated only if this has no further effect: reads, dry runs, deletions by uid.
  * - A `token` function is asked for a new token when a call is refused as Unauthenticated, once per try.
  *
- * Ordering: the answers of a stream arrive in the order in which they were sent. Separate calls have none.
+ * Ordering: the answers of a stream arrive in the order in which they were sent. Separate calls are not ordered.
  *
  * Errors: StatusErrors as the server sent them; Unavailable for a broken connection, DeadlineExceeded, Cancelled. A
- * stream ends quietly when its signal aborts. A method that the package does not have is a TypeError.
+ * stream ends without an error when its signal aborts. A method that the package does not have is a TypeError.
  *
- * Caveats: a write that failed as Unavailable or DeadlineExceeded may have been executed. Streams have no deadline and
- * are not resumed; {@link ResourceClient.follow} is. `duplex` does not renew the token.
+ * Caveats: a write that failed as Unavailable, DeadlineExceeded or Cancelled may have been executed. Streams have no
+ * deadline and are not resumed; {@link ResourceClient.follow} is. `duplex` does not renew the token.
  *
  * @example
  * import { ApiClient } from 'kedge/client';
@@ -90,8 +90,9 @@ export class ApiClient {
   }
 
   /**
-   * Makes a unary call. It is retried if that is safe. The answer has all fields, with their zero values.
-   * @throws StatusError as the server sent it.
+   * Makes a unary call, with retries if they are safe and configured. Absent lists, maps and scalars of the answer have
+   * their zero value.
+   * @throws StatusError as the server sent it, or Unavailable, DeadlineExceeded or Cancelled
    */
   async call(id: string, request: JsonObject, options: CallOptions = {}): Promise<JsonObject> {
     const { desc } = this.#method(id);
@@ -199,8 +200,9 @@ export class ApiClient {
   }
 
   /**
-   * Runs a bidirectional stream and yields its answers; ends without an error when `signal` aborts.
-   * @throws StatusError as the server sent it
+   * Runs a bidirectional stream and yields its answers, which have only the fields that were sent. Ends without an error
+   * when `signal` aborts.
+   * @throws StatusError as the server sent it, or for an error of `requests`, which ends the stream
    */
   async *duplex(
     id: string,

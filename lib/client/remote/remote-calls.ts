@@ -36,8 +36,8 @@ const { clock, random, logger } = portRules;
 
 /**
  * Returns the options of a connection if they are valid.
- * @throws TypeError for a URL or a value that is not a string: gRPC would only report an
- * unreachable server
+ * @throws TypeError for a `server` that is a URL or not a string (gRPC would only report an unreachable server), and for
+ * an invalid clock, random source or logger
  */
 export function requireConnection<O extends RemoteConnection>(options: O): O {
   requireOptions('RemoteStore', options, { server, clock, random, logger });
@@ -66,8 +66,8 @@ export class RemoteCalls {
   }
 
   /**
-   * Makes a call that is safe to repeat, and retries it until it is answered or the deadline has passed.
-   * @throws StatusError Unavailable, and other errors of the server
+   * Makes a call that is safe to repeat. Repeats it while it fails as Unavailable, until the deadline.
+   * @throws StatusError Unavailable or DeadlineExceeded at the deadline; other errors of the server at once
    */
   async read(
     method: string,
@@ -119,8 +119,8 @@ export class RemoteCalls {
   }
 
   /**
-   * Yields the messages of a server stream.
-   * @throws StatusError Unavailable after `silenceMs` without a message; errors of the stream
+   * Yields the messages of a server stream. Ends without an error when `signal` aborts or the calls are closed.
+   * @throws StatusError Unavailable (Silent) after `silenceMs` without a message; errors of the stream
    */
   async *stream(
     method: string,

@@ -14,6 +14,10 @@ export class RemoteLists {
     this.#read = read;
   }
 
+  /**
+   * Fetches one page if `options` has a limit, a page size or a page token, else all pages. An expired list of all pages
+   * is restarted, up to three times.
+   */
   async list<T extends ApiObject>(kind: Kind<T>, options: ListOptions): Promise<ListResult<T>> {
     const { limit, pageBytes, pageToken } = options;
     const bounded = limit !== undefined || pageBytes !== undefined || Boolean(pageToken);
@@ -27,7 +31,7 @@ export class RemoteLists {
     }
   }
 
-  /** Fetches all pages of one list. */
+  /** Fetches all pages of one list. @throws StatusError OutOfRange if the server no longer has the remaining pages */
   async whole<T extends ApiObject>(
     kind: Kind<T>,
     options: ListOptions,

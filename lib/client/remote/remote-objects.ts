@@ -108,7 +108,7 @@ function wireKindCheck(check: KindCheck): JsonObject {
   return { type: types.checkKind, kind: kind.kind, kindCheck };
 }
 
-/** Converts the result of an operation from the object service. */
+/** Converts the result of an operation from the object service. Of an object that was not sent, only the key is set. */
 export function resultFrom(operation: Operation, given: unknown): OperationResult {
   const result = isJsonObject(given) ? given : {};
   const text = textOf(result, 'object');

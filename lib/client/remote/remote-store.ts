@@ -57,7 +57,7 @@ const silenceMs = 40_000;
  *
  * Errors: reads are repeated while the server can't be reached, until the deadline of the call. For a write,
  * Unavailable (Unreachable) means that nothing was sent, and Unavailable (OutcomeUnknown) that it was committed once or
- * never. Of another store: Aborted (OtherStore) for writes, OutOfRange for watches.
+ * never. Another store at the address refuses writes with Aborted (OtherStore) and watches with OutOfRange.
  *
  * Caveats: objects have the form of the API for this caller: values of secrets are masked, status fields given to
  * `create` are not stored. Compaction, backup and verification are available only on the server.
@@ -98,8 +98,8 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
 
   /**
    * Connects to a server. Resolves once the server has answered.
-   * @throws StatusError Unavailable if it did not answer within the deadline of a call, Unauthenticated
-   * @throws TypeError, RangeError for an invalid `server` or `timeoutMs`
+   * @throws StatusError Unavailable or DeadlineExceeded if it did not answer within `timeoutMs`, Unauthenticated
+   * @throws TypeError for an invalid `server`, clock, random source or logger, RangeError for an invalid `timeoutMs`
    */
   static async connect(options: RemoteStoreOptions): Promise<RemoteStore> {
     const store = new RemoteStore(requireConnection(options));
@@ -144,7 +144,8 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
 
   /**
    * Watches a kind; the watch is resumed automatically after a broken connection.
-   * @throws StatusError OutOfRange as every watch, Unavailable if it breaks before all initial objects were delivered.
+   * @throws StatusError OutOfRange as every watch, Unavailable (WatchBroke) if it ends before all initial objects were
+   * delivered, Unauthenticated if a renewed token is refused too.
    */
   watch<T extends ApiObject>(kind: Kind<T>, options: WatchOptions): AsyncIterable<WatchBatch<T>> {
     return resumedWatch<T>({

@@ -31,7 +31,8 @@ export interface ResumedWatch<T extends ApiObject> {
 
 /**
  * Yields the batches of a watch, which is resumed automatically after a broken connection.
- * @throws StatusError OutOfRange as every watch, Unavailable if it breaks before all initial objects were delivered.
+ * @throws StatusError OutOfRange as every watch, Unavailable if it ends before all initial objects were delivered,
+ * Unauthenticated if a renewed token is refused too.
  */
 export async function* resumedWatch<T extends ApiObject>(
   watch: ResumedWatch<T>,

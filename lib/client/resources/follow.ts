@@ -16,14 +16,14 @@ import {
 } from '../../object/index.js';
 import type { ResourceList } from './whole-list.js';
 
-/** Start position: `cursor` takes precedence. Without a position, the present state comes first. */
+/** Start position: `cursor` takes precedence over `fromRevision`. Without a position, the present state comes first. */
 export interface FollowStart<T extends ApiObject> {
   readonly fromRevision?: number;
   readonly cursor?: string;
   /** The objects at that position, so that a relist can deliver deletions. */
   readonly known?: readonly T[];
   readonly signal: AbortSignal;
-  /** Called once per outage of five seconds or more, with the last error. */
+  /** Called once per outage, with the error of the first failure that occurs five seconds or more after its start. */
   readonly onAway?: (error: unknown) => void;
 }
 
@@ -60,8 +60,8 @@ const backoff: BackoffOptions = { baseMs: 250, maxMs: 30_000, jitter: 0.5 };
 /**
  * Delivers every change until the signal aborts. A broken connection is resumed. If the source
  * can't resume (its history was compacted, or the store was replaced), it is listed again: at once,
- * and with backoff on repetition. Differences are then delivered as deletions, additions and
- * modifications.
+ * and with backoff on repetition. Missing objects are then delivered as DELETED, new and changed ones
+ * as MODIFIED.
  * @throws StatusError of any code except Unavailable, ResourceExhausted and OutOfRange
  */
 export async function* followChanges<T extends ApiObject>(

@@ -1,6 +1,6 @@
 import type { ApiObject, InScope, NewFields, Scope } from '../../object/index.js';
 
-/** An object as a client creates it. */
+/** The input of a creation by a client. Clients set only annotations in the metadata. */
 export type NewRemoteObject<T extends ApiObject, N extends Scope = Scope, C = unknown> = NewFields<
   T,
   C

@@ -3,7 +3,7 @@ import { type ApiObject, asObject, keyOf, type ObjectKey } from '../../object/in
 
 /** Distinguishes a repeated creation from another client's object. */
 const requestAnnotation = 'kedge.dev/request';
-/** Delay before a creation whose answer was lost is retried. */
+/** Delay before a creation whose answer was lost is repeated, times the number of attempts so far. */
 const resumeMs = 250;
 
 /** The calls of a creation. */
@@ -12,7 +12,11 @@ export interface CreateCalls<T extends ApiObject> {
   readonly get: (key: ObjectKey) => Promise<T | undefined>;
 }
 
-/** Creates an object exactly once, with up to `attempts` calls if answers are lost. */
+/**
+ * Creates an object with up to `attempts` calls if answers are lost. If a repetition finds the object of an earlier
+ * call, resolves to that object.
+ * @throws StatusError of the last call; after Unavailable or DeadlineExceeded the object may exist
+ */
 export async function createRepeated<T extends ApiObject>(
   calls: CreateCalls<T>,
   object: object,

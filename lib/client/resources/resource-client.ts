@@ -47,8 +47,8 @@ export type ResourceClientOf<K> =
  *
  * Ordering: changes arrive in the order of the server's store. After a relist of `follow` deletions come first.
  *
- * Errors: StatusErrors as the server sent them; a missing object is undefined for `get`, else NotFound. OutOfRange of
- * a watch: list again.
+ * Errors: StatusErrors as the server sent them; a missing object is undefined for `get`, else NotFound. After
+ * OutOfRange of a watch, list again.
  *
  * Caveats: objects have the form of the API for this caller. `overwrite` loses concurrent writes, and `deleteByName`
  * may delete a recreated object. `follow` keeps the delivered objects in memory.
@@ -161,7 +161,7 @@ export class ResourceClient<
 
   /**
    * Resolves to the object as soon as `holds` returns true; `undefined` represents a missing object.
-   * @throws StatusError DeadlineExceeded with the last seen state
+   * @throws StatusError DeadlineExceeded with the last seen state, after `timeoutMs` or when `signal` aborts
    */
   async waitFor(
     key: ObjectKey,
@@ -206,7 +206,7 @@ export class ResourceClient<
   /**
    * Replaces everything except status, if the stored object still has the uid and the version of
    * `object`: pass a changed copy of the object that was read. Not repeated if the answer is lost.
-   * @throws StatusError Aborted (Conflict) if the object was written or recreated since,
+   * @throws StatusError NotFound, Aborted (Conflict) if the object was written or recreated since,
    * InvalidArgument for an object without uid or version.
    */
   async update(object: T): Promise<T> {
@@ -216,7 +216,7 @@ export class ResourceClient<
 
   /**
    * Replaces everything except status of any object with this name; concurrent writes are lost. Not
-   * repeated if the answer is lost: others may have written since.
+   * repeated if the answer is lost: others may have written since. @throws StatusError NotFound
    */
   overwrite(object: NewRemoteObject<T, Scope, C>): Promise<T> {
     const given = asObject(object);
@@ -225,7 +225,7 @@ export class ResourceClient<
     return this.#one('Update', { ...keyOf(given), ...this.#requests.body(body) });
   }
 
-  /** Sets these status fields if `precondition` holds. @throws StatusError NotFound, Aborted (Conflict) */
+  /** Sets status fields, if the object has this uid and version. @throws StatusError NotFound, Aborted (Conflict) */
   updateStatus(
     key: ObjectKey,
     status: StatusUpdate<T, S>,

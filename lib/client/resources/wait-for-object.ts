@@ -20,7 +20,7 @@ export interface WaitSource<T extends ApiObject> {
   ) => AsyncIterable<WatchEvent<T>>;
 }
 
-/** Options of the wait. */
+/** Options of the wait. A call of the source is not interrupted by them. */
 export interface WaitOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
@@ -28,7 +28,7 @@ export interface WaitOptions {
 
 /**
  * Resolves to the object as soon as `holds` returns true; `undefined` represents a missing object.
- * @throws StatusError DeadlineExceeded with the last seen state
+ * @throws StatusError DeadlineExceeded with the last seen state, after `timeoutMs` or when `signal` aborts
  */
 export async function waitForObject<T extends ApiObject>(
   source: WaitSource<T>,

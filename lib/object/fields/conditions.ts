@@ -1,7 +1,7 @@
 /** The status of a condition. */
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
-/** One observed aspect of an object, a map entry keyed by `type` (Kubernetes API conventions). */
+/** One observed aspect of an object. A list of conditions has one entry per `type` (Kubernetes API conventions). */
 export interface Condition {
   /** A PascalCase adjective or past participle, such as `Ready`. */
   readonly type: string;

@@ -2,7 +2,7 @@ import type { AnyField, Fields, Shape } from './field.js';
 import { isFieldNumber, numberFromName } from './field-numbers.js';
 import { patternProblem } from './pattern-cost.js';
 
-/** Bounds of a declaration. */
+/** Maximum nesting, number of fields and number of values of an enumeration in a declaration. */
 export interface DeclarationLimits {
   readonly declaredDepthMax: number;
   readonly declaredFieldsMax: number;
@@ -63,7 +63,7 @@ function checkString(path: string, { options }: AnyField): void {
   if (!fits) fail(path, `the default ${JSON.stringify(fallback)} is not allowed by its own rules`);
 }
 
-/** The number of each enumeration value, by name. */
+/** The protobuf numbers of the values of an enumeration, by value. */
 export function enumNumbers({
   values,
   numbers,

@@ -1,4 +1,4 @@
-/** Whether two JSON values are deeply equal: 0 equals -0, and a key set to undefined equals an absent key. */
+/** True for two deeply equal JSON values. 0 equals -0, and a key set to undefined equals an absent key. */
 export function jsonEqual(a: unknown, b: unknown): boolean {
   if (a === b || Object.is(a, b)) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
@@ -17,7 +17,7 @@ export function jsonEqual(a: unknown, b: unknown): boolean {
   return true;
 }
 
-/** Deeply freezes a JSON value and returns it. */
+/** Deeply freezes a JSON value and returns it. The content of an already frozen value is not visited. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);

@@ -1,4 +1,4 @@
-/** Lower numbers belong to the fields that every object has. */
+/** The lowest derived number. Lower ones are for the fields that every object has, and for numbers set explicitly. */
 const firstNumber = 16;
 /** From this number on, the tag of a field takes more than three bytes. */
 const numbersEnd = 2 ** 18;

@@ -27,8 +27,9 @@ export interface FieldOptions {
   /** The value is omitted from error messages. Readers of the object still see it. */
   readonly sensitive?: boolean;
   /**
-   * Its number in protobuf messages, 1 to 536,870,911. Absent: derived from the name, so that a field can be added
-   * anywhere. Set numbers to match an existing .proto file.
+   * Its number in protobuf messages, at most 536,870,911 and not 19,000 to 19,999. Top-level fields start at 5, because
+   * every object has fields with lower numbers; fields of nested objects start at 1. Absent: derived from the name, so
+   * that a field can be added anywhere. Set numbers to match an existing .proto file.
    */
   readonly number?: number;
 }

@@ -83,8 +83,8 @@ export function double<const O extends NumberOptions = Record<never, never>>(
 }
 
 /**
- * One of these values; absent by default. A record has the numbers of the protobuf enum, from 1; the numbers of a
- * list are derived from the values.
+ * One of these values; absent by default. Values in a record have these numbers in the protobuf enum, 1 or more. The
+ * numbers of values in a list are derived from their names.
  */
 export function enumeration<
   const V extends string,
@@ -153,8 +153,8 @@ export function optional<V, In>(of: Field<V, Presence, In>): Field<V, 'optional'
 }
 
 /**
- * A field of the same shape with other options: both use one protobuf type. It is optional if `of` is, unless it is
- * now required or has a default.
+ * A field of the same shape with these options instead of those of `of`: both use one protobuf type. It is optional if
+ * `of` is, unless it is now required or has a default.
  */
 export function withOptions<V, P extends Presence, In, const O extends AnyFieldOptions>(
   of: Field<V, P, In>,

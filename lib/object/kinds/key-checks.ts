@@ -49,8 +49,9 @@ function nameProblem({ kind, scope, namesHoldKeys }: AnyKind, name: unknown): st
 /**
  * Checks a key: the only validation of keys, for reads and writes, in process and over the API.
  * @throws StatusError InvalidArgument with all violations, for a key that no object of the kind may have: a namespace
- * that does not match the scope of the kind, or a part that is empty, longer than `limits.nameCharactersMax`, or
- * contains a control character, half a surrogate pair, or a slash where that is a separator
+ * that does not match the scope of the kind, or a part that is empty, longer than `limits.nameCharactersMax` (names of
+ * a kind with `namesHoldKeys`: `limits.keyNameCharactersMax`), or contains a control character, half a surrogate pair,
+ * or a slash where that is a separator
  */
 export function requireKey(kind: AnyKind, key: ObjectKey): void {
   const violations: FieldViolation[] = [];
@@ -66,6 +67,7 @@ export function requireKey(kind: AnyKind, key: ObjectKey): void {
  * Like {@link requireKey}, for the key of a lookup. Objects with keys that an earlier release accepted stay readable,
  * writable and deletable.
  * @param found the object that is stored under the key's text
+ * @throws StatusError InvalidArgument for an invalid key that is not the key of `found`
  */
 export function requireLookup(kind: AnyKind, key: ObjectKey, found: ObjectKey | undefined): void {
   if (found && found.name === key.name && found.namespace === key.namespace) return;

@@ -1,12 +1,12 @@
-/** The result of a reader for bytes that only the general decoder understands. */
+/** The result of a reader that leaves the bytes to the general decoder, which decodes or refuses them. */
 export const unread = Symbol('unread');
 
-/** Bytes of a varint that is read here. */
+/** Maximum bytes of a varint that is read here. */
 const varintBytes = 7;
 /** Invalid UTF-8 is decoded to this character. */
 const replacement = '\ufffd';
 
-/** The bytes of a message, read from their start. Positions are not checked by the readers of fixed sizes. */
+/** Reads the values of an encoded message in order. A value that does not end before `end` is not read. */
 export class MessageInput {
   #bytes: Buffer = Buffer.alloc(0);
   at = 0;
@@ -44,6 +44,7 @@ export class MessageInput {
     return length < 0 || length > end - this.at ? -1 : this.at + length;
   }
 
+  /** Reads a double; {@link unread} for infinity and NaN. */
   double(end: number): number | typeof unread {
     if (end - this.at < 8) return unread;
     const value = this.#bytes.readDoubleLE(this.at);
@@ -51,6 +52,7 @@ export class MessageInput {
     return Number.isFinite(value) ? value : unread;
   }
 
+  /** Reads a string with its length; {@link unread} for text with a replacement character, which may be invalid UTF-8. */
   text(end: number): string | typeof unread {
     const past = this.part(end);
     if (past < 0) return unread;

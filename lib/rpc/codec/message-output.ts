@@ -1,13 +1,13 @@
-/** Initial bytes of the output, and the most that it keeps between messages. */
+/** Initial bytes of the buffer, and the maximum that is kept between messages. */
 const initialBytes = 4_096;
 const keptBytes = 1_048_576;
 /** Strings of up to this many characters are copied here, which is faster than the call into native code. */
 const shortCharacters = 40;
-/** The most bytes of UTF-8 of a UTF-16 code unit, and of a varint. */
+/** Maximum bytes in UTF-8 of a UTF-16 code unit, and maximum bytes of a varint. */
 const unitBytes = 3;
 const varintBytes = 10;
 
-/** The largest number below which a varint fits into 1, 2, 3 and 4 bytes. */
+/** The bounds below which a number fits into a varint of 1, 2, 3 and 4 bytes. */
 const sizes = [0x80, 0x4000, 0x20_0000, 0x1000_0000];
 
 function varintSize(value: number): number {
@@ -31,7 +31,7 @@ export class MessageOutput {
     if (this.#bytes.length > keptBytes) this.#resize(initialBytes);
   }
 
-  /** The bytes of the message. */
+  /** Returns a copy of the bytes of the message. */
   end(): Buffer {
     const message = Buffer.allocUnsafe(this.#at);
     this.#bytes.copy(message, 0, 0, this.#at);
@@ -69,7 +69,7 @@ export class MessageOutput {
     this.#prefix(start, guessed, written);
   }
 
-  /** Starts a part with its length before it. Returns what {@link close} needs. */
+  /** Starts a part with its length before it. Returns its start, for {@link close}. */
   open(): number {
     this.#reserve(1);
     const start = this.#at;
@@ -98,7 +98,7 @@ export class MessageOutput {
     this.#at += length;
   }
 
-  /** Writes a short string; false if it is not ASCII. */
+  /** Writes a short string with its length. Returns false, without moving the position, if it is not ASCII. */
   #ascii(value: string): boolean {
     const bytes = this.#bytes;
     let at = this.#at;

@@ -11,25 +11,26 @@ type Json = Record<string, unknown>;
 /** The message that is read; messages are read one at a time. */
 const input = new MessageInput();
 
-/** Reads a value before `end`; {@link unread} for one that only the general decoder understands. */
+/** Reads a value before `end`; {@link unread} for one that is left to the general decoder. */
 type Read = (end: number, depth: number) => unknown;
 
 /** Reads the fields of a message up to `end`. */
 type ReadFields = (end: number, depth: number) => Json | typeof unread;
 
-/** How a field is read. */
+/** The reader of a field. */
 interface FieldReader {
+  /** The wire type. */
   readonly type: number;
   /** The field may occur again. */
   readonly repeats: boolean;
-  /** Reads one occurrence into the object. Returns false for one that only the general decoder understands. */
+  /** Reads one occurrence into the object. Returns false for one that is left to the general decoder. */
   readonly add: (json: Json, end: number, depth: number) => boolean;
 }
 
 /**
  * Decodes a message to the JSON form of objects as the general decoder does, in one pass. The functions for its fields
- * are made once per message. Returns undefined for bytes that are unusual or not valid: unknown fields, fields that are not
- * in the order of their numbers, repeated single fields. The general decoder decides on them.
+ * are created once per message type. Returns undefined for bytes that are unusual or not valid, such as unknown fields,
+ * fields that are not in the order of their numbers, or repeated single fields. The general decoder decides on them.
  */
 export function readMessage(message: DescMessage, bytes: Uint8Array): JsonObject | undefined {
   input.begin(bytes);
@@ -132,7 +133,7 @@ function valueReader(field: SingleField): readonly [number, Read] {
   if (field.fieldKind === 'enum') {
     const { values, typeName } = field.enum;
     const names = new Map(values.map(({ number, jsonName }) => [number, jsonName]));
-    // The value of null, and values with two names.
+    // `NullValue` has a JSON form of its own, and a number with two names is left to the general decoder.
     if (typeName.startsWith('google.protobuf.') || names.size < values.length)
       return [WireType.Varint, refuse];
     return [
@@ -227,7 +228,7 @@ function mapReader(field: DescField & { fieldKind: 'map' }): FieldReader {
       const past = input.part(end);
       if (past < 0 || input.varint(past) !== keyTag) return false;
       const key = input.text(past);
-      // Assigned, this key would be the prototype.
+      // An assignment to this key would set the prototype.
       if (key === unread || key === '__proto__' || input.varint(past) !== valueTag) return false;
       const value = read(past, depth);
       if (value === unread || input.at !== past) return false;

@@ -5,14 +5,14 @@ import { isJsonObject } from '../json.js';
 import { MessageOutput } from './message-output.js';
 import { depthMax, int32Max, isUnusual, type SingleField, uint32Max } from './supported-fields.js';
 
-/** Whole numbers as strings, without sign and leading zeros, that a number represents exactly. */
+/** Positive whole numbers of up to 15 digits as strings, without leading zeros. A number represents them exactly. */
 const wholeText = /^[1-9]\d{0,14}$/;
 
 type Json = Readonly<Record<string, unknown>>;
 
 const output = new MessageOutput();
 
-/** Writes a value with its tag. Returns false for a value that only the general encoder understands. */
+/** Writes a value with its tag. Returns false for a value that is left to the general encoder. */
 type Write = (value: unknown, depth: number) => boolean;
 
 /** Writes the fields of a message. */
@@ -21,8 +21,9 @@ type WriteFields = (json: Json, depth: number) => boolean;
 const refuse: Write = () => false;
 
 /**
- * Encodes the JSON form of a message as the general encoder does, in one pass. The functions for its fields are made
- * once per message. Returns undefined for a value that is unusual or not valid: the general encoder decides on it.
+ * Encodes the JSON form of a message as the general encoder does, in one pass. The functions for its fields are
+ * created once per message type. Returns undefined for a value that is unusual or not valid: the general encoder
+ * decides on it.
  */
 export function writeMessage(message: DescMessage, json: Json): Buffer | undefined {
   output.begin();
@@ -58,7 +59,8 @@ function compile(message: DescMessage): WriteFields {
     return (
       given.length === count ||
       given.every(
-        // Fields that the message does not have are omitted, but not extensions and fields by their other name.
+        // Unknown fields are omitted. The general encoder writes extensions, and fields that are given by their name
+        // in the .proto file.
         (name) =>
           names.has(name) ? json[name] !== undefined : !others.has(name) && !name.startsWith('['),
       )
