@@ -58,7 +58,7 @@ export interface ApiServerOptions {
    * checked.
    */
   readonly namespaces?: AnyKind;
-  /** Receives a record of every call. */
+  /** Receives a record of every call, as far as it wants them. */
   readonly audit?: AuditSink;
   /** Certificates; absent: plaintext. */
   readonly tls?: TlsSource;

@@ -34,7 +34,7 @@ export interface AdmissionOptions {
   readonly served: ReadonlyMap<string, ServedKind>;
   /** The messages of kinds that the API does not declare itself. */
   readonly base: SchemaRegistry;
-  /** The kind of namespaces, in which a namespaced object must find its namespace; undefined: not required. */
+  /** The kind of namespaces. The namespace of a namespaced object must exist in it; undefined: this is not checked. */
   readonly namespaces: ServedKind | undefined;
   readonly clock: Clock;
 }
@@ -59,6 +59,7 @@ export class Admission {
     this.#options = options;
   }
 
+  /** The message of a kind. @throws TypeError if no descriptor set has it */
   message(served: ServedKind): DescMessage {
     const { schemas, base } = this.#options;
     return schemas.registry.getMessage(served.message) ?? base.message(served.message);
@@ -80,7 +81,7 @@ export class Admission {
   /**
    * Validates one write on top of the staged writes of `validation`, and stages it.
    * @throws StatusError InvalidArgument with every violation, NotFound for an update of a missing object, AlreadyExists
-   * for a creation; errors of the rules
+   * for a creation of an existing object; errors of the namespace and of the rules
    */
   prepareNext(validation: Validation, request: WriteRequest): Later<PreparedWrite> {
     const { object, found: misshapen } = this.#shape(request);
@@ -102,8 +103,8 @@ export class Admission {
 
   /**
    * Validates all writes as one set: each sees the others as stored. It runs in slices, because a set may be large.
-   * @throws StatusError InvalidArgument with every violation of every object; NotFound and errors of the rules of the
-   * first object that has one
+   * @throws StatusError InvalidArgument with every violation of every object; NotFound, AlreadyExists, and errors of the
+   * namespace and of the rules, of the first object that has one
    */
   async prepare(
     validation: Validation,
@@ -216,7 +217,7 @@ export class Admission {
     });
   }
 
-  /** The violations of the rules of a kind, and of an update those of immutable fields before them. */
+  /** The violations of immutable fields of an update, then those of the rules of the kind. */
   #violations(
     context: AdmissionContext,
     served: ServedKind,

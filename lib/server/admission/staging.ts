@@ -6,7 +6,7 @@ import {
   type ObjectKey,
 } from '../../object/index.js';
 
-/** The values of an object in an index of its kind, or in `namespace`. */
+/** The values of an object in an index of its kind, or in the index `namespace`. Passes on errors of the index function. */
 export function indexValues(kind: AnyKind, index: string, object: ApiObject): readonly string[] {
   if (index === namespaceIndex) return object.namespace === undefined ? [] : [object.namespace];
   return kind.indexes[index]?.(object) ?? [];
@@ -78,14 +78,14 @@ export class Staging {
     for (const index of staged.indexes.values()) index.set(id, object);
   }
 
-  /** All objects of a kind: the stored ones, with staged ones in their place. */
+  /** All objects of a kind: the stored ones, with the staged writes, creations and deletions applied. */
   all(kind: AnyKind, stored: readonly ApiObject[]): readonly ApiObject[] {
     const staged = this.#kinds.get(kind.kind);
     return staged ? merged(staged.objects, stored, staged.objects.keys()) : stored;
   }
 
   /**
-   * The objects under a value of an index: the stored ones, with staged ones in their place. The cost does not depend
+   * The objects under a value of an index after the staged writes; `stored` are those before. The cost does not depend
    * on the number of other staged objects, because a set of many writes makes one look-up for each.
    */
   under(

@@ -19,7 +19,7 @@ const unstored: ObjectMeta = {
   updatedAt: '',
 };
 
-/** Returns the object with its status, as the type of its declared kind requires. */
+/** Returns an object of a declared kind with its status, as its type requires. Objects of other kinds are unchanged. */
 export function withStatus(
   { declaration, initialStatus, statusFields }: AnyKind,
   object: ApiObject,

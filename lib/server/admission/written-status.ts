@@ -16,8 +16,8 @@ export interface GivenStatus {
 /**
  * Returns the status fields that a controller sends. A field of a declared kind that `mask` names and the object lacks
  * becomes empty: protobuf does not transmit empty values.
- * @throws StatusError InvalidArgument for a status field that the message does not have, and for values that do not
- * match the message.
+ * @throws StatusError InvalidArgument for a status field that the message does not have, for values that do not match
+ * the message, and for a mask of a declared kind that names another field.
  */
 export function statusIn(
   { schemas, inputs }: { readonly schemas: SchemaRegistry; readonly inputs: InputSchemas },

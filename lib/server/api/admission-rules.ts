@@ -14,7 +14,7 @@ export interface LookupOptions<P extends string> {
 
 /**
  * The only way for rules to read other objects. The commit checks all reads; if one changed, the write is validated
- * again. Rules therefore hold at the commit, and of two writes that exclude each other only one is stored.
+ * again. Rules therefore hold at the commit, and only one of two writes that exclude each other is stored.
  */
 export interface AdmissionContext {
   readonly identity: Identity;

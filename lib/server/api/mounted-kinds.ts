@@ -24,7 +24,7 @@ export interface FieldSpec {
   readonly required?: boolean;
   /** The value can't change after the creation. */
   readonly immutable?: boolean;
-  /** For strings: `dns-label`, `quantity` or `absolute-path`. */
+  /** For strings, such as `dns-label`, `quantity` or `absolute-path`: see docs/guides/serving.md. */
   readonly format?: string;
   readonly minimum?: number;
   readonly maximum?: number;
@@ -56,6 +56,7 @@ export function mount<T extends ApiObject>(
 /**
  * Mounts a kind whose type is an interface, with a table of its fields; the compiler requires every field. Unlike
  * those of a declared kind, its objects are stored without completion.
+ * @throws TypeError that names an invalid field
  */
 export function mount<T extends ApiObject>(
   kind: Kind<T>,

@@ -65,7 +65,7 @@ function labelOf({ namespace, name }: ApiObject): string {
   return namespace ? `${namespace}/${name}` : name;
 }
 
-/** Checks that the filter allows an access. No filter allows every access. @throws StatusError PermissionDenied */
+/** Checks that the filter allows an access; without a filter it is allowed. @throws StatusError PermissionDenied */
 export function requireObject(
   filter: ObjectFilter | undefined,
   identity: Identity,

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../rpc/index.js';
 
-/** The encoded forms of an answer that several streams send, by what makes their bytes differ. */
+/** The encoded forms of an answer that several streams send, by the `form` of {@link encodedOnce}. */
 type Forms = Map<unknown, Buffer>;
 
 /** Invisible to encoders, which read string keys only. */
@@ -16,8 +16,8 @@ export function sharedAnswer(answer: JsonObject): JsonObject {
 }
 
 /**
- * The bytes of an answer. Those of a shared answer are made once for each `form`, and live as long as the answer.
- * @param form what makes the bytes of one answer differ, such as the message type or the name of a text format
+ * The bytes of an answer. A shared answer is encoded once per `form`, and keeps the bytes.
+ * @param form identifies the encoding, such as the message type or the name of a text format
  */
 export function encodedOnce(answer: JsonObject, form: unknown, make: () => Buffer): Buffer {
   const forms = (answer as Shared)[formsOf];

@@ -41,7 +41,7 @@ function isStill({ name, metadata: { uid } }: User): Operation {
 /**
  * Creates the root user and its first token, once per installation (the mark remains if the user is deleted). Returns
  * the text of the token.
- * @throws StatusError FailedPrecondition at later calls.
+ * @throws StatusError FailedPrecondition (AlreadyBootstrapped) at later calls.
  */
 export async function bootstrap(store: ObjectStore): Promise<string> {
   const token = makeToken();
@@ -84,6 +84,7 @@ export async function recoverRoot(store: ObjectStore): Promise<string> {
 export interface TokenRequest {
   readonly subject: string;
   readonly description?: string;
+  /** Seconds until it expires; 0 or absent: never. It does not outlive its parent token. */
   readonly ttlSeconds?: number;
   readonly labels?: Readonly<Record<string, string>>;
 }

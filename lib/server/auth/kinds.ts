@@ -58,6 +58,7 @@ export interface SystemState extends ApiObject {
   readonly value: string;
 }
 
+/** The kind of users. */
 export const users = kindOf<User>()({
   kind: 'User',
   plural: 'users',
@@ -71,6 +72,7 @@ export const users = kindOf<User>()({
   ],
 });
 
+/** The kind of policies. */
 export const policies = kindOf<Policy>()({
   kind: 'Policy',
   plural: 'policies',
@@ -84,6 +86,7 @@ export const policies = kindOf<Policy>()({
   ],
 });
 
+/** The kind of tokens. */
 export const tokens = defineKind<Token>({
   kind: 'Token',
   plural: 'tokens',
@@ -99,6 +102,7 @@ export const tokens = defineKind<Token>({
   ],
 });
 
+/** The kind of the installation's own state. */
 export const systemStates = defineKind<SystemState>({
   kind: 'SystemState',
   plural: 'systemstates',

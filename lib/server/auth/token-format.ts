@@ -34,7 +34,7 @@ export function makeToken(): NewToken {
   return { id, text: `${body}${checksum(body)}`, hash: hashSecret(secret) };
 }
 
-/** The id and secret of a token; undefined for an invalid token. */
+/** The id and secret in the text of a token; undefined for text that is not a token or has a wrong checksum. */
 export function parseToken(
   text: string,
 ): { readonly id: string; readonly secret: string } | undefined {

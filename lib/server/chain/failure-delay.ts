@@ -2,11 +2,12 @@ import { type Clock, sleep } from '../../base/index.js';
 
 /** Number of failures without a delay, because people mistype. */
 const freeFailures = 3;
+/** The first delay, which doubles with each further failure, and the longest. */
 const firstDelayMs = 100;
 const delayMaxMs = 5_000;
 /** Time without a failure after which a peer's count is reset. */
 const forgetMs = 60_000;
-/** Maximum number of tracked peers; the one with the oldest failure is evicted. */
+/** Maximum number of tracked peers; the one that has not failed for the longest time is evicted. */
 const peersMax = 4_096;
 /**
  * Maximum number of answers that are delayed at once: more would cost the server more than the client. Further

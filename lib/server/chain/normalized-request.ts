@@ -2,8 +2,8 @@ import { invalid } from '../../base/index.js';
 import { type JsonObject, type MethodInfo, textOf } from '../../rpc/index.js';
 
 /**
- * The normalized request for authorization, record and handler. An unset field over gRPC is absent or empty; here
- * namespace and name are strings, and the namespace is resolved.
+ * The normalized request for authorization, record and handler. An absent name of a method that takes one becomes
+ * empty, and an absent or empty namespace of a namespaced kind becomes `default`.
  * @param scope scope of the method's kind; undefined: the method interprets its request itself
  */
 export function normalizedRequest(

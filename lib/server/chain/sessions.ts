@@ -37,12 +37,13 @@ export interface OpenSession {
   readonly signal: AbortSignal;
   /** Aborts when the right ends, with the error for the caller. */
   readonly end: AbortSignal;
-  /** Forgets the stream. */
+  /** Removes the stream from the sessions; to be called when it has ended. */
   close(): void;
 }
 
 /** Maximum number of open streams; each costs memory. */
 const sessionsMax = 8_192;
+/** Delay before a watch of rights that ended is started again. */
 const retryMs = 1_000;
 
 function expired(): StatusError {
@@ -76,7 +77,7 @@ export class Sessions {
   }
 
   /**
-   * Begins a stream of a holder of a right. Its `end` aborts when the right ends.
+   * Registers a stream, whose `end` aborts when its caller loses the right, and checks the right again.
    * @throws StatusError ResourceExhausted (TooManyStreams), Unauthenticated or PermissionDenied
    */
   async open(
@@ -112,6 +113,7 @@ export class Sessions {
     return { signal: link.signal, end: session.end.signal, close };
   }
 
+  /** Ends the watch of rights. Open streams are not ended. */
   close(): void {
     this.#stop.abort();
   }

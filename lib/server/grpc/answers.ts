@@ -7,7 +7,7 @@ import type {
 } from '../../rpc/index.js';
 import { RecentCache } from '../objects/recent-cache.js';
 
-/** Maximum number of cached encoded answers: an event for many watchers is encoded once. */
+/** Maximum number of cached encoded answers of Get. */
 const keptMax = 1_024;
 /** Maximum bytes of all cached answers; enough for the largest object. */
 const keptBytesMax = 33_554_432;

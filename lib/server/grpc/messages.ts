@@ -20,7 +20,7 @@ const decompressors: ReadonlyMap<string, Decompress> = new Map([
 
 const sharedPace = new DecompressionPace();
 
-/** The encodings of messages that are understood. */
+/** The accepted encodings of messages, as the value of a header. */
 export const acceptedEncodings = ['identity', ...decompressors.keys()].join(',');
 
 /** Receives the messages of a call. */
@@ -40,7 +40,7 @@ export class MessageReader {
   readonly #encoding: string;
   readonly #events: MessageEvents;
   readonly #pace: DecompressionPace;
-  /** The head of a message, of which the last bytes are missing. */
+  /** The received bytes of an incomplete head. */
   readonly #head = new GrowingBytes();
   readonly #body = new GrowingBytes();
   /** Missing bytes of a message whose head was read; undefined between messages. */

@@ -2,10 +2,10 @@ import type { Clock } from '../../base/index.js';
 import { TokenBucket } from '../../workqueue/index.js';
 import { ConnectionError, errorCodes } from './frames.js';
 
-/** A client may do this many at once, and so many per second afterwards. */
+/** Number of frames that a client may send at once, and per second afterwards. */
 const rate = { burst: 1_000, perSecond: 33 } as const;
 
-/** Bounds what a well-behaved client does rarely, such as resets of calls. */
+/** Bounds the rate of frames that a well-behaved client sends rarely, such as resets of calls. */
 export class Budget {
   readonly #bucket: TokenBucket<never>;
   readonly #what: string;

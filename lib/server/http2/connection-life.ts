@@ -18,8 +18,10 @@ export interface LifeOptions {
   closed(): void;
 }
 
-/** The end of a connection: by keepalive, idleness, errors, or the stop of the server. Also the end of answers that are
- * not read. */
+/**
+ * Ends a connection: by keepalive, idleness, errors, or the stop of the server. Also ends streams whose answers are not
+ * read.
+ */
 export class ConnectionLife {
   readonly #socket: Socket;
   readonly #output: Output;

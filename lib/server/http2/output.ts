@@ -27,8 +27,9 @@ export class Output {
   window: number = initialWindow;
   #parts: Buffer[] = [];
   #bytes = 0;
+  /** Answers to frames that are not written yet. */
   #replies = 0;
-  /** Those of them that were not handed to the socket. */
+  /** The number of them that were not handed to the socket. */
   #newReplies = 0;
   #isDue = false;
   /** Streams that may have something to send; the first is next. */

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { Clock } from '../../base/index.js';
 import type { Output } from './output.js';
 
-/** Maximum bytes that are read from a connection in one turn of the event loop, and one read more. */
+/** Bytes after which a connection is not read any more in the same turn of the event loop. */
 const turnBytesMax = 131_072;
 
 /** Spreads what a connection has received over turns: Node.js reads up to two megabytes of small frames in one. */

@@ -22,6 +22,7 @@ export class ReceiveWindow {
       throw new ConnectionError(errorCodes.flowControl, 'more data than the window allows');
   }
 
+  /** Allows the client to send received bytes again. It is informed when they are half of the window. */
   credit(bytes: number): void {
     this.#credit += bytes;
     if (this.#credit >= this.#size / 2) this.#update();

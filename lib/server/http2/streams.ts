@@ -44,6 +44,7 @@ export class Streams {
     return true;
   }
 
+  /** Opens a stream that was begun. */
   take(id: number, isEnd: boolean): Http2Stream {
     const stream = new Http2Stream(id, this.#sendWindow, this.#carrier);
     stream.remoteEnded = isEnd;

@@ -2,7 +2,7 @@ import { type AnyKind, keyFor, type ObjectKey } from '../../object/index.js';
 import { type JsonObject, textOf } from '../../rpc/index.js';
 import type { ServedKind } from '../api/served-kind.js';
 
-/** Namespace of a request: `-` means all, empty means `default`. */
+/** The namespace of a request: `-` for all, `default` if none is given, undefined for a cluster-scoped kind. */
 export function requestNamespace(kind: AnyKind, request: JsonObject): string | undefined {
   if (kind.scope === 'Cluster') return undefined;
   const namespace = textOf(request, 'namespace');

@@ -50,19 +50,19 @@ const recentMax = 1_024;
 export class ResourceReads {
   readonly #options: ResourceReadsOptions;
   readonly #recent = new RecentCache<ApiObject, JsonObject>(recentMax);
-  /** Of each kind as it is served, by the form of its events. */
+  /** The shared answers of each served kind, by the form of its events. */
   readonly #shared = new WeakMap<ServedKind, Map<EventForm, SharedAnswers>>();
 
   constructor(options: ResourceReadsOptions) {
     this.#options = options;
   }
 
-  /** Like {@link show}, with a cache: an object is encoded once for all its readers. */
+  /** Like {@link show}, with a cache: an object is converted once for all its readers. */
   #seen(served: ServedKind, object: ApiObject): JsonObject {
     return this.#recent.of(object, () => this.show(served, object));
   }
 
-  /** The object as this caller may see it. */
+  /** The object in the form of the API, with its hidden values if `reveal` is set. It does not check rights. */
   show(served: ServedKind, object: ApiObject, reveal = false): JsonObject {
     return present(this.#options.admission.message(served), stored(served, object, reveal));
   }
@@ -75,6 +75,7 @@ export class ResourceReads {
     return shared;
   }
 
+  /** The answers of a Watch method; see {@link watchResource}. */
   watch(served: ServedKind, context: CallContext, request: JsonObject): AsyncIterable<JsonObject> {
     const form = context.transport === 'grpc' ? 'stored' : 'message';
     const convert = ({ type, object }: WatchEvent<ApiObject>): JsonObject => ({
@@ -135,6 +136,7 @@ export class ResourceReads {
     );
   }
 
+  /** The answer of a Get method. @throws StatusError NotFound, PermissionDenied */
   async get(served: ServedKind, context: CallContext, request: JsonObject): Promise<JsonObject> {
     const reveal = request.reveal === true;
     if (reveal)

@@ -42,11 +42,12 @@ export class Resources {
     this.#reads = new ResourceReads(options);
   }
 
-  /** The object as this caller may see it. */
+  /** The object in the form of the API, with its hidden values if `reveal` is set. It does not check rights. */
   show(served: ServedKind, object: ApiObject, reveal = false): JsonObject {
     return this.#reads.show(served, object, reveal);
   }
 
+  /** The answers of a Watch method; see {@link watchResource}. */
   watch(served: ServedKind, context: CallContext, request: JsonObject): AsyncIterable<JsonObject> {
     return this.#reads.watch(served, context, request);
   }

@@ -7,7 +7,7 @@ import { listText, longItems } from '../transport/list-encoding.js';
 import { RecentCache } from '../objects/recent-cache.js';
 import { acceptsGzip, type CrossOrigin } from './headers.js';
 
-/** Maximum number of cached answer texts: a common answer is serialized once. */
+/** Maximum number of cached answer texts, and maximum characters of one. Longer answers are serialized each time. */
 const textsMax = 1_024;
 const textCharactersMax = 32 * 1024;
 /** Lists with fewer items are not compressed, because that saves little. */
@@ -45,7 +45,7 @@ export class RestAnswers {
     reply.raw.end(text);
   }
 
-  /** The text of a common answer, serialized once. */
+  /** The text of an answer to several callers, from the cache if possible. */
   text(answer: JsonObject): string {
     let large: string | undefined;
     const kept = this.#texts.of(answer, () => {

@@ -31,7 +31,7 @@ function refuse(description: string): never {
 const conditional = ['Update', 'UpdateStatus', 'Delete'];
 
 /**
- * Returns the request with the version of `If-Match` (RFC 9110 13.1.1).
+ * Returns the request with the version of `If-Match` (RFC 9110 13.1.1). An absent header, or `*`, changes nothing.
  * @throws StatusError InvalidArgument if the header can't be applied: without it the write could overwrite data that
  * the client wanted to keep
  */

@@ -44,7 +44,7 @@ function refusalOf(thrown: NodeJS.ErrnoException): Refusal {
   }
 }
 
-/** Answers a request that Node.js could not parse like every other refusal, and closes the connection. */
+/** Answers a request that Node.js could not parse with an error in the form of the API, and closes the connection. */
 export function answerUnreadable(
   thrown: NodeJS.ErrnoException,
   socket: Socket,

@@ -15,9 +15,9 @@ export const unknownField = 'is not a field of this object; check the spelling o
 const unknownMax = 100;
 
 /**
- * Returns the violations of entry limits in an object and its nested objects: maps and lists with too many entries, and
- * objects with very many unknown fields. Call this function before any code iterates over all entries, because checking
- * each of them may take long.
+ * Returns the violations of entry limits in an object and its nested objects, except the items of lists and maps: maps
+ * and lists with too many entries, and objects with very many unknown fields. Call this function before any code
+ * iterates over all entries, because checking each of them may take long.
  */
 export function overfull(
   schemas: SchemaRegistry,

@@ -12,15 +12,15 @@ export interface ErrorBody {
 }
 
 /**
- * The error for clients. The text of an error other than StatusError may contain anything, so it is only in the log,
- * under the request id.
+ * The error for clients. The text of an error other than StatusError may contain anything, so it is only in the log; for
+ * REST, the line there has the request id.
  */
 export function publicError(thrown: unknown): StatusError {
   if (thrown instanceof StatusError) return thrown;
   return new StatusError({
     code: 'Internal',
     reason: 'InternalError',
-    message: 'the server failed to handle this request; its log has the cause under the request id',
+    message: 'the server failed to handle this request; its log has the cause',
     cause: thrown,
   });
 }

@@ -54,7 +54,7 @@ export class InputCleaning {
 
   /**
    * Copies the fields of an object.
-   * @param status whether it is the input of a controller: output-only fields and zero values stay
+   * @param status whether it is the input of a controller: top-level output-only fields and zero values stay
    */
   of(message: DescMessage, json: JsonObject, status: boolean): JsonObject {
     const known = this.#fieldsOf(message);

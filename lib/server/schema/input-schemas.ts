@@ -226,12 +226,12 @@ export class InputSchemas {
     return this.#cleaning.of(message, json, false);
   }
 
-  /** Like {@link clean}, for input of a controller: output-only fields and zero values stay. */
+  /** Like {@link clean}, for input of a controller: top-level output-only fields and zero values stay. */
   cleanStatus(message: DescMessage, json: JsonObject): JsonObject {
     return this.#cleaning.of(message, json, true);
   }
 
-  /** Names of the immutable fields. */
+  /** Names of the immutable top-level fields. */
   immutableFields(message: DescMessage): readonly string[] {
     return message.fields
       .filter((field) => fieldRules(this.#schemas.registry, field).immutable)

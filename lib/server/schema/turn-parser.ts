@@ -1,6 +1,6 @@
 import { endOfString } from './json-string.js';
 
-/** Characters of a JSON text that are parsed in one turn of the event loop. */
+/** Characters of a JSON text after which the rest is parsed in a later turn of the event loop. */
 export const jsonPartCharacters = 16_384;
 
 const quote = 0x22;

@@ -33,8 +33,8 @@ export interface ConnectionPorts {
 }
 
 /**
- * The connections of a server that does not listen itself, bounded and counted. Idle connections are left to the
- * protocol after their first bytes: it alone knows whether a call is open.
+ * The connections of a server, bounded and counted. Idle connections are left to the protocol after their first bytes:
+ * it alone knows whether a call is open.
  */
 export class Connections {
   readonly #transport: 'grpc' | 'rest';
@@ -72,7 +72,7 @@ export class Connections {
   }
 
   /**
-   * Checks a connection of another listener of the same server. Returns whether it was admitted; closes it otherwise.
+   * Checks that a new connection is within the maximum. Returns whether it was admitted; closes it otherwise.
    */
   admits(socket: Socket): boolean {
     if (this.#open.size < this.#ports.bounds.max) return true;

@@ -13,7 +13,7 @@ const waitingMessagesMax = 16;
 /** Maximum bytes that are buffered for all readers of a server, over both transports. */
 const allBytesMax = 134_217_728;
 
-/** The buffered messages of all readers of a server. Beyond the limit, the slowest reader is disconnected. */
+/** The buffered messages of all readers of a server. Beyond the limit, the readers that wait longest are disconnected. */
 export class WaitingBytes {
   readonly #max: number;
   /** The waiting streams, longest wait first. */
@@ -24,6 +24,7 @@ export class WaitingBytes {
     this.#max = max;
   }
 
+  /** Counts buffered bytes, and cuts waiting streams while there are too many. */
   add(bytes: number): void {
     this.#bytes += bytes;
     for (const writes of this.#waiting) {
@@ -32,14 +33,17 @@ export class WaitingBytes {
     }
   }
 
+  /** Removes bytes that were written or dropped from the count. */
   remove(bytes: number): void {
     this.#bytes -= bytes;
   }
 
+  /** Registers a stream that waits for its reader. */
   begin(writes: PacedWrites): void {
     this.#waiting.add(writes);
   }
 
+  /** Removes a stream that no longer waits. */
   end(writes: PacedWrites): void {
     this.#waiting.delete(writes);
   }

@@ -26,6 +26,7 @@ export interface ServerTls {
   readonly rejectUnauthorized: boolean;
 }
 
+/** Interval at which the files are checked for changes. */
 const pollMs = 2_000;
 
 async function read(name: string, file: string): Promise<Buffer> {
@@ -86,7 +87,7 @@ export class TlsSource {
     this.#logger = logger;
   }
 
-  /** Reads the files and starts to follow them. @throws StatusError InvalidArgument that names the unusable file. */
+  /** Reads the files and starts to follow them. @throws StatusError InvalidArgument that names the unusable files. */
   static async open(files: TlsFiles, clock: Clock, logger: Logger): Promise<TlsSource> {
     const seen = await stamp(files).catch(() => '');
     const source = new TlsSource(files, await load(files), clock, logger);
