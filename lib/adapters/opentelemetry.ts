@@ -7,8 +7,8 @@ import {
 import { type Metrics, messageOf, type Tracer } from '../base/index.js';
 
 /**
- * Reports reconciles, effects and transactions as OpenTelemetry spans. Spans that `work` starts
- * through the same API become children if a context manager is registered.
+ * Reports reconciles as OpenTelemetry spans. Spans that a reconciler starts through the same API become children if a
+ * context manager is registered.
  */
 export function openTelemetryTracer(tracer: OpenTelemetryTracer): Tracer {
   return {

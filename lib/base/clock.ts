@@ -1,6 +1,6 @@
 /**
  * Time as a port. Other code in lib and controllers neither reads the system clock nor sets timers (lint rule), so
- * that tests and the simulator control time.
+ * that tests control time.
  */
 
 /** A timer; `cancel` is idempotent. */

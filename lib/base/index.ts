@@ -2,7 +2,7 @@
  * The base of all other modules: errors, clock, randomness, limits, the logger port. It depends on
  * neither objects nor storage.
  */
-// The declarations of the library need these types, regardless of the project's `lib` and `types` options are.
+// The declarations of the library need these types, regardless of the `lib` and `types` options of the project.
 /// <reference lib="esnext.disposable" preserve="true" />
 /// <reference types="node" preserve="true" />
 export * from './errors.js';

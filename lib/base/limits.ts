@@ -38,7 +38,7 @@ export const limits = {
    */
   watchBatchEvents: 500,
   watchBatchBytes: 524_288,
-  /** Events of history kept on disk, at least for `historyAgeMs`. */
+  /** Revisions of history that are kept on disk, and the age up to which more are kept. */
   historyEvents: 100_000,
   historyAgeMs: 3_600_000,
   /** Encoded bytes of history: larger histories are compacted regardless of age. */

@@ -25,6 +25,7 @@ export interface ControllerOptions<C extends Request = Request> {
   readonly concurrency?: number;
   /** Time limit of one reconcile in milliseconds; default 60 s. */
   readonly timeoutMs?: number;
+  /** Backoff of the retries of a key; default: client-go's, 5 ms doubling to 1000 s. */
   readonly backoff?: BackoffOptions;
   /** Limits the rate of retries of all keys, in addition to the backoff of each key; see TokenBucket. */
   readonly limiter?: RateLimiter<string>;
@@ -55,9 +56,9 @@ export interface StoreControllerOptions extends ControllerOptions<ReconcileConte
    */
   readonly conditionsOf?: KindWithConditions;
   /**
-   * `memory`: timers and failure counts end with the process, and no controller records are read or written. For a
-   * controller over a remote store whose caller has no right to these records; it starts with all objects of its
-   * caches anyway. Default: `store`.
+   * `memory`: timers and failure counts end with the process, and no reconcile records are read or written; effects
+   * still have records, which are not read at the start. For a controller over a remote store whose caller has no right
+   * to reconcile records; it starts with all objects of its caches anyway. Default: `store`.
    */
   readonly timers?: 'store' | 'memory';
 }

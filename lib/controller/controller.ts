@@ -51,14 +51,14 @@ const suspectsMax = 64;
  * - One worker per key. A change during the processing of its key makes the key run again.
  * - No key is lost: if a reconciler, predicate, map, limiter, tracer, logger or metric throws, its worker
  *   continues, and the key is settled or retried after a delay.
- * - A value that is no {@link Result} counts as `retry` with an error that names the problem.
+ * - A value that is not a {@link Result} counts as `retry` with an error that names the problem.
  * - Workers start once every watched cache is synced and this controller's own watches received it. Other handlers
  *   are not awaited.
  *
  * Ordering: as in the work queue; live changes come before the objects of the first list.
  *
- * Errors: options out of range throw a RangeError from the constructor. Callbacks that throw are logged, and counted
- * in `callback_faults_total`.
+ * Errors: invalid options throw a TypeError or RangeError from the constructor. Callbacks that throw are logged, and
+ * counted in `callback_faults_total`.
  *
  * Caveats: many changes may cause one run, and one change several. A reconcile that ignores its signal keeps its
  * worker; the timeout is counted anyway, and health reports it.
@@ -249,7 +249,7 @@ export class Controller {
    * Starts the workers once every watched cache has synced and this controller received its initial list. A second
    * call returns the first one's promise.
    * @throws StatusError FailedPrecondition when the controller is stopped, before or meanwhile, or a
-   * watched informer is closed.
+   * watched informer is closed; errors of the store when its records are read.
    */
   start(): Promise<void> {
     this.#started ??= this.#start();
@@ -275,7 +275,7 @@ export class Controller {
   }
 
   /**
-   * Takes no more keys, lets runs continue for `graceMs`, then aborts them. Resolves when the
+   * Takes no more keys, lets runs continue for `graceMs` (default 5 s), then aborts them. Resolves when the
    * workers ended, at the latest one second after the abort: a reconcile that ignores its signal is
    * logged and abandoned.
    */

@@ -122,7 +122,7 @@ export class EventRecorder {
   readonly #waiting = new Map<string, Tally>();
   readonly #under = new Set<Promise<void>>();
 
-  /** @throws TypeError that names an invalid option */
+  /** @throws TypeError, RangeError that names an invalid option */
   constructor(options: EventRecorderOptions) {
     const source = someText('the name of this source, such as "lamp-controller"');
     requireOptions('EventRecorder', options, { store: storeRule, source, ...portRules });

@@ -139,6 +139,7 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
     return this.#indexer.faults;
   }
 
+  /** Adds an index, and fills it from the cache. An index of this name is replaced. */
   addIndex(name: string, of: IndexFunction<T>): void {
     this.#indexer.addIndex(name, of);
   }

@@ -1,7 +1,7 @@
 import { type Clock, type Logger, messageOf, sleep } from '../base/index.js';
 import { isEmbedded, type ObjectStore } from '../store/index.js';
 
-/** Background maintenance of a manager; it does not keep the process running. */
+/** Options of the background maintenance of a manager, which does not keep the process running. */
 export interface HousekeepingOptions {
   readonly store: ObjectStore;
   readonly clock: Clock;

@@ -21,7 +21,10 @@ export interface ManagerOptions {
   readonly random?: Random;
   readonly logger?: Logger;
   readonly metrics?: Metrics;
-  /** A cache that has not synced after this long fails the start; default 2 minutes. */
+  /**
+   * Time limit of the first lists of all caches, and of the start of each controller; default 2 minutes. When it ends,
+   * the start fails.
+   */
   readonly syncTimeoutMs?: number;
   /** A reconcile that runs longer than this makes the manager unhealthy; default 5 minutes. */
   readonly stuckAfterMs?: number;

@@ -6,11 +6,11 @@ import { requireTransition } from '../object/kinds/require-transition.js';
  *
  * | State      | Means                                        | `start`          | `stop`               | `add...`, new `informer` |
  * | ---------- | -------------------------------------------- | ---------------- | -------------------- | ------------------------ |
- * | `new` | nothing runs | starts | ends it | kept for the start |
+ * | `new`      | nothing runs                                 | starts           | ends it              | kept for the start       |
  * | `starting` | parts are started, one after the other       | the same promise | ends the start first | started with the others  |
  * | `running`  | everything runs, or waits for the election   | the same promise | stops                | started at once          |
  * | `stopping` | parts are stopped, one after the other       | refused          | the same promise     | refused                  |
- * | `stopped` | nothing runs, except abandoned parts | refused | the same promise | refused |
+ * | `stopped`  | nothing runs, except abandoned parts         | refused          | the same promise     | refused                  |
  *
  * All other methods may be called in any state. Refused means FailedPrecondition, reason ManagerStopped.
  */

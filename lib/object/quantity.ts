@@ -89,9 +89,9 @@ function reduced(units: bigint, base: bigint, stepsMax: number): readonly [bigin
 }
 
 /**
- * The quantity in whole units, rounded away from zero, with the largest suffix that needs no fraction. The suffix stays in its
- * family: binary, decimal or exponent. Unlike in Kubernetes, a fraction such as `500m` becomes a whole unit. Undefined as
- * for {@link parseQuantity}.
+ * The quantity in whole units, rounded away from zero, with the largest suffix that needs no fraction. The suffix stays
+ * in its family: binary, decimal or exponent. Unlike in Kubernetes, a fraction such as `500m` becomes a whole unit.
+ * Undefined as for {@link parseQuantity}.
  */
 export function canonicalQuantity(text: string): string | undefined {
   const units = parseQuantity(text);

@@ -84,7 +84,8 @@ class Scan {
         if (number !== unknown) this.#report(name, number);
         unknown = number;
       }
-      // The decoder reads a value by the type of its field, not by its wire type, and would continue at a wrong position.
+      // The decoder reads a value by the type of its field, not by its wire type, and would continue at a wrong
+      // position.
       else if (
         type !== field.type &&
         (type !== WireType.LengthDelimited || field.packed === undefined)

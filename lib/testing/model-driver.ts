@@ -13,7 +13,10 @@ export async function loseNewestTable(files: FileSystem, path: string): Promise<
   await writeWhole(files, `${path}/${name}`, encodeManifest(lost));
 }
 
-/** A database driver on a given file system, for `LevelEngine`. Its lock and check always succeed; see the testing guide. */
+/**
+ * A database driver on a given file system, for `LevelEngine`. Its lock and check always succeed; see the testing
+ * guide.
+ */
 export function modelDriver(options: ModelDriverOptions): DatabaseDriver {
   return {
     lock: () => Promise.resolve({ release: () => Promise.resolve() }),

@@ -100,8 +100,8 @@ export class RateLimitingQueue<K> {
   }
 
   /**
-   * Adds a key after `delayMs`. Same as `add` for a delay of 0 or less, and for a key that is queued or dirty. Of
-   * several delays of a key the earliest applies, and of several priorities the highest. Dropped after a shutdown.
+   * Adds a key after `delayMs`. Same as `add` for a delay of 0 or less, and for a key that is queued or dirty. The
+   * earliest of several delays of a key applies, and the highest of several priorities. Dropped after a shutdown.
    * @throws RangeError for a delay that is not finite, or a priority out of range.
    */
   addAfter(key: K, delayMs: number, priority = 0): void {

@@ -200,8 +200,8 @@ export class ApiClient {
   }
 
   /**
-   * Runs a bidirectional stream and yields its answers, which have only the fields that were sent. Ends without an error
-   * when `signal` aborts.
+   * Runs a bidirectional stream and yields its answers, which have only the fields that were sent. Ends without an
+   * error when `signal` aborts.
    * @throws StatusError as the server sent it, or for an error of `requests`, which ends the stream
    */
   async *duplex(

@@ -15,8 +15,8 @@ export class RemoteLists {
   }
 
   /**
-   * Fetches one page if `options` has a limit, a page size or a page token, else all pages. An expired list of all pages
-   * is restarted, up to three times.
+   * Fetches one page if `options` has a limit, a page size or a page token, else all pages. An expired list of all
+   * pages is restarted, up to three times.
    */
   async list<T extends ApiObject>(kind: Kind<T>, options: ListOptions): Promise<ListResult<T>> {
     const { limit, pageBytes, pageToken } = options;

@@ -24,8 +24,7 @@ export type StatusPath<S extends string = string> = S | `${S}.${string}`;
  * The part of a read object that must be unchanged at the commit, in addition to its identity:
  *
  * - `version`: everything.
- * - `generation`: everything except status, annotations, finalizers, owner references and the
- * expiry; a later
+ * - `generation`: everything except status, annotations, finalizers, owner references and the expiry; a later
  *   deletion request is detected. A heartbeat causes no conflict.
  * - status fields: only their values.
  */

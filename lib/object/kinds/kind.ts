@@ -53,7 +53,7 @@ export interface KindInit<
   readonly columns?: readonly Column<T>[];
   /**
    * Small records that deletions depend on, such as leases: they can be written to a nearly full disk, up to 16 KiB
-   * each, while half of the floor is free. Default false.
+   * each, while half of the floor (with a reserve: a quarter of the reserve) is free. Default false.
    */
   readonly takenWhenFull?: boolean;
   /**

@@ -52,7 +52,9 @@ export class MessageInput {
     return Number.isFinite(value) ? value : unread;
   }
 
-  /** Reads a string with its length; {@link unread} for text with a replacement character, which may be invalid UTF-8. */
+  /**
+   * Reads a string with its length; {@link unread} for text with a replacement character, which may be invalid UTF-8.
+   */
   text(end: number): string | typeof unread {
     const past = this.part(end);
     if (past < 0) return unread;

@@ -10,7 +10,9 @@ export const uint32Max = 0xffff_ffff;
 /** A field with one value that is not a message. */
 export type SingleField = DescField & { fieldKind: 'enum' | 'scalar' };
 
-/** Whether a message with this field is left to the general codec: `Object.prototype` has its name, or it is required. */
+/**
+ * Whether a message with this field is left to the general codec: `Object.prototype` has its name, or it is required.
+ */
 export function isUnusual({ jsonName, presence }: DescField): boolean {
   return jsonName in Object.prototype || presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
 }

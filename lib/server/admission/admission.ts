@@ -103,8 +103,8 @@ export class Admission {
 
   /**
    * Validates all writes as one set: each sees the others as stored. It runs in slices, because a set may be large.
-   * @throws StatusError InvalidArgument with every violation of every object; NotFound, AlreadyExists, and errors of the
-   * namespace and of the rules, of the first object that has one
+   * @throws StatusError InvalidArgument with every violation of every object; NotFound, AlreadyExists, and errors of
+   * the namespace and of the rules, of the first object that has one
    */
   async prepare(
     validation: Validation,

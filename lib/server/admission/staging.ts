@@ -6,7 +6,9 @@ import {
   type ObjectKey,
 } from '../../object/index.js';
 
-/** The values of an object in an index of its kind, or in the index `namespace`. Passes on errors of the index function. */
+/**
+ * The values of an object in an index of its kind, or in the index `namespace`. Passes on errors of the index function.
+ */
 export function indexValues(kind: AnyKind, index: string, object: ApiObject): readonly string[] {
   if (index === namespaceIndex) return object.namespace === undefined ? [] : [object.namespace];
   return kind.indexes[index]?.(object) ?? [];

@@ -41,7 +41,9 @@ export type Verdict<R> =
       answer(results: readonly OperationResult[]): R;
     };
 
-/** Maximum number of validations of a request, the delays between them, and the retry delay for the client after them. */
+/**
+ * Maximum number of validations of a request, the delays between them, and the retry delay for the client after them.
+ */
 const attemptsMax = 12;
 const waits = { baseMs: 1, maxMs: 200, jitter: 0.5 };
 const retryAfterMs = 1_000;
@@ -60,8 +62,8 @@ export class ValidatedWrites {
   /**
    * Validates a request, commits its writes, and returns its answer.
    * @param validate decides only by reads through the given validation; it may run several times
-   * @throws StatusError of `validate` and of the store; Aborted (Contention) if reads changed at each of 12 attempts, or
-   * at an attempt after which the call is aborted
+   * @throws StatusError of `validate` and of the store; Aborted (Contention) if reads changed at each of 12 attempts,
+   * or at an attempt after which the call is aborted
    */
   async run<R>(
     context: Pick<CallContext, 'identity' | 'signal'>,

@@ -4,8 +4,8 @@ import type { StoreReader } from '../../store/index.js';
 import { policies, tokens, users } from './kinds.js';
 
 /**
- * Yields after changes that may revoke a right: a deleted token or node, a changed user or policy. Several changes may be
- * one yield.
+ * Yields after changes that may revoke a right: a deleted token or node, a changed user or policy. Several changes may
+ * be one yield.
  * @throws StatusError of a watch that failed
  */
 export async function* rightsChanges(

@@ -45,8 +45,8 @@ export interface Http2ConnectionOptions {
 }
 
 /**
- * The server's side of an HTTP/2 connection (RFC 9113), for calls of gRPC: without push and priorities. The memory that a
- * client can occupy is bounded by the windows, {@link headerBytesMax}, the number of streams, and the limits of
+ * The server's side of an HTTP/2 connection (RFC 9113), for calls of gRPC: without push and priorities. The memory that
+ * a client can occupy is bounded by the windows, {@link headerBytesMax}, the number of streams, and the limits of
  * {@link Output}.
  */
 export class Http2Connection implements StreamCarrier {

@@ -30,10 +30,11 @@ function scalarFromText(field: DescField, text: string): unknown {
 }
 
 /**
- * Converts an HTTP call to a request message by the rules of google.api.http: path parameters, the body as one field
- * or the whole message, everything else from the query.
- * @throws StatusError InvalidArgument that names each unknown or malformed query parameter, each unknown field of a body
- * that is the whole message, or a field that differs from the path; MalformedBody for a body that is not an object.
+ * Converts an HTTP call to a request message by the rules of google.api.http: path parameters, the body as one field or
+ * the whole message, everything else from the query.
+ * @throws StatusError InvalidArgument that names each unknown or malformed query parameter, each unknown field of a
+ * body that is the whole message, or a field that differs from the path; MalformedBody for a body that is not an
+ * object.
  */
 export function requestFromHttp(method: MethodInfo, parts: HttpParts): JsonObject {
   const { input, route } = method;

@@ -28,7 +28,9 @@ export function eventBytes(events: Iterable<ServerSentEvent>): Buffer {
 
 const comment = Buffer.from(':\n\n');
 
-/** Answers with server-sent events until the source or the connection ends. The source yields the text of the events. */
+/**
+ * Answers with server-sent events until the source or the connection ends. The source yields the text of the events.
+ */
 export async function sendEvents(
   response: ServerResponse,
   headers: Readonly<Record<string, string>>,

@@ -12,8 +12,8 @@ export interface ErrorBody {
 }
 
 /**
- * The error for clients. The text of an error other than StatusError may contain anything, so it is only in the log; for
- * REST, the line there has the request id.
+ * The error for clients. The text of an error other than StatusError may contain anything, so it is only in the log;
+ * for REST, the line there has the request id.
  */
 export function publicError(thrown: unknown): StatusError {
   if (thrown instanceof StatusError) return thrown;

@@ -43,7 +43,9 @@ interface CleanedField {
   readonly numberToo: boolean;
 }
 
-/** Copies objects of clients without the parts that are not stored. What it needs of a field is read once per message. */
+/**
+ * Copies objects of clients without the parts that are not stored. What it needs of a field is read once per message.
+ */
 export class InputCleaning {
   readonly #schemas: SchemaRegistry;
   readonly #fields = new Map<DescMessage, ReadonlyMap<string, CleanedField>>();

@@ -8,7 +8,9 @@ export const wholeItemsMax = 64;
 const partItems = 32;
 const chunkCharacters = 64 * 1024;
 
-/** The items of a list answer that must be encoded in parts, or that have the form of the store; undefined for others. */
+/**
+ * The items of a list answer that must be encoded in parts, or that have the form of the store; undefined for others.
+ */
 export function longItems(
   method: MethodInfo,
   answer: JsonObject,

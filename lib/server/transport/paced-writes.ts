@@ -13,7 +13,9 @@ const waitingMessagesMax = 16;
 /** Maximum bytes that are buffered for all readers of a server, over both transports. */
 const allBytesMax = 134_217_728;
 
-/** The buffered messages of all readers of a server. Beyond the limit, the readers that wait longest are disconnected. */
+/**
+ * The buffered messages of all readers of a server. Beyond the limit, the readers that wait longest are disconnected.
+ */
 export class WaitingBytes {
   readonly #max: number;
   /** The waiting streams, longest wait first. */

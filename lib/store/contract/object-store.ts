@@ -38,8 +38,13 @@ export interface StoreReader {
 }
 
 /**
- * Writes. A resolved promise means durable. Each write also rejects with InvalidArgument for an invalid object, and
- * Unavailable while the store accepts no writes.
+ * Writes. A resolved promise means durable. Each write also rejects with:
+ *
+ * - InvalidArgument for an invalid object or one that is too large;
+ * - FailedPrecondition for a transition that the kind's states do not allow (IllegalTransition), and for a finalizer
+ *   that is added to an object in deletion (Deleting);
+ * - ResourceExhausted while the disk is nearly full (DiskFull), or too many writes wait (WriteQueueFull);
+ * - Unavailable while the store accepts no writes.
  */
 export interface StoreWriter {
   /** Creates an object and returns it as stored. @throws StatusError AlreadyExists */
@@ -185,7 +190,10 @@ export interface EmbeddedStore extends ObjectStore {
    * it was closed gracefully, because a killed process may not have reported it.
    */
   readonly migration?: Migration;
-  /** Drops history beyond the limits; called by the manager periodically. */
+  /**
+   * Drops history beyond the limits; called by the manager periodically.
+   * @throws StatusError Unavailable while the store is poisoned or closed
+   */
   compact(): Promise<void>;
   /**
    * Writes all objects at one revision to `sink` as the bytes of a backup; writes to the store continue. Rejects if
@@ -193,7 +201,8 @@ export interface EmbeddedStore extends ObjectStore {
    */
   backup(sink: (bytes: Buffer) => Promise<void>): Promise<BackupReport>;
   /**
-   * Reads and checks everything on the disk; writes continue. @throws StatusError DataLoss that names the damage.
+   * Reads and checks everything on the disk; writes continue.
+   * @throws StatusError DataLoss that names the damage; Unavailable while the store is poisoned or closed
    */
   verify(): Promise<VerifyReport>;
 }

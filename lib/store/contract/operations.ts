@@ -20,7 +20,7 @@ export interface Precondition {
   readonly deleting?: false;
   /** Only for `check`: false requires that the object does not exist. */
   readonly exists?: false;
-  /** Required values of fields by dotted path; `undefined` for absent. */
+  /** Required values of fields by dotted path, at most `limits.preconditionFieldsMax`; `undefined` for absent. */
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 

@@ -15,7 +15,7 @@ export interface StoreOptions {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly logger?: Logger;
-  /** Events of history to keep; default `limits.historyEvents`. */
+  /** Revisions of history to keep regardless of their age; default `limits.historyEvents`. */
   readonly historyEvents?: number;
   /** Age up to which history is kept regardless of its length; default `limits.historyAgeMs`. */
   readonly historyAgeMs?: number;

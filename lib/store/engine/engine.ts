@@ -92,6 +92,7 @@ export interface Engine {
   scan(revision: number, options?: ScanOptions): AsyncIterable<readonly EngineRecord[]>;
   /** Appends the records atomically and durably. */
   append(records: readonly EngineRecord[]): Promise<void>;
+  /** The bytes of a record; undefined if there is none under this address. */
   get(address: RecordAddress): Promise<Buffer | undefined>;
   /**
    * Stores `checkpoint` and drops `superseded` atomically and durably. If only the mark were stored, no later

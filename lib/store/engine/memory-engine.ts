@@ -27,8 +27,8 @@ function inUse(): StatusError {
 }
 
 /**
- * An engine without a disk, for tests and the simulator. Reopening the same instance keeps its records. Like a
- * directory, it has one store at a time.
+ * An engine without a disk, for tests and programs without durable state. Reopening the same instance keeps its
+ * records. Like a directory, it has one store at a time.
  */
 export class MemoryEngine implements ReplaceableEngine {
   #records: EngineRecord[] = [];
@@ -63,7 +63,7 @@ export class MemoryEngine implements ReplaceableEngine {
   append(records: readonly EngineRecord[]): Promise<void> {
     const last = this.#records.at(-1);
     for (const record of records) this.#records.push(record);
-    // Only the restore of a backup, which is sorted by name, appends out of order.
+    // A store appends in order; other callers may not.
     if (last && records[0] && records[0].revision < last.revision) this.#sort();
     else if (!last) this.#sort();
     return Promise.resolve();

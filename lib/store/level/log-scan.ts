@@ -17,7 +17,7 @@ export interface ScannedLog {
 
 /**
  * Yields the records after `revision`, up to `through` if it is given, in chunks.
- * @throws StatusError DataLoss
+ * @throws StatusError DataLoss for a damaged table or key, Unavailable for a failed read or a closed database
  */
 export async function* scanLog(
   { database, path, ended }: ScannedLog,

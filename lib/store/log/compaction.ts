@@ -20,6 +20,7 @@ export interface CompactionOptions {
   readonly garbage: readonly RecordAddress[];
   /** Visible revision. */
   readonly to: number;
+  /** Revisions that are kept regardless of their age. */
   readonly keepEvents: number;
   /** Records committed before this time may be dropped, milliseconds since the epoch. */
   readonly olderThan: number;

@@ -36,8 +36,8 @@ interface Waiting {
 
 /**
  * Wakes the watchers of a kind after its publications, all of them in one pass. A pass to few watchers starts at once.
- * After one to many watchers, the next rests as long as it took: meanwhile writes continue, and the next pass has all
- * their events in one message for each watcher.
+ * After a pass to many watchers, the next one waits for as long as that pass took, up to a maximum. Meanwhile writes
+ * continue, and the next pass has all their events in one message for each watcher.
  */
 export class WatchWakes {
   readonly #clock: Clock;

@@ -117,6 +117,7 @@ export class SpaceGuard {
     return known && this.#free >= bytes ? undefined : this.#release(this.#reserve, bytes);
   }
 
+  /** Counts written bytes, and measures the free space again when it is due. */
   noteWritten(bytes: number): void {
     this.#bytes += bytes;
     this.#free -= bytes;
