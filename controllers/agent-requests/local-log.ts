@@ -7,7 +7,7 @@ function runtimeOf(runtimes: readonly Runtime[], { runtime }: CommandTarget): Ru
 
 /**
  * The log of a workload of this node; empty without its runtime.
- * @throws StatusError RuntimeUnavailable with the remedy
+ * @throws StatusError FailedPrecondition (RuntimeUnavailable) with the remedy; other errors of the runtime unchanged
  */
 export async function* localLog(
   runtimes: readonly Runtime[],

@@ -1,6 +1,17 @@
 /**
- * The agent of a node: volumes are attached and mounted, then the workload starts; in reverse to stop. Everything
- * survives a kill of the daemon and is adopted: workloads by their run folders, volumes by their attachments.
+ * The agent of a node: it attaches and mounts volumes, then starts the workload; in reverse to stop.
+ *
+ * Guarantees:
+ * - Workloads and mounts survive a kill of the daemon. The next process adopts workloads by their run folders or the
+ *   labels of their containers, and volumes by their attachments.
+ * - A volume is unmounted only after the workload that uses it has ended.
+ * - A failure of a driver or a runtime is reported in the conditions of the instance, and retried with backoff.
+ *
+ * Errors: {@link Agent.start} rejects if the store can't be read.
+ *
+ * Caveats:
+ * - A workload that survives SIGKILL keeps its volumes attached.
+ * - The agent of a node assumes that no other agent of this node runs; see `NodeRegistration` of the nodes.
  */
 export { Agent, type AgentOptions } from './agent.js';
 export {

@@ -1,4 +1,10 @@
-/** The rules, methods and controllers of all kinds, from the list of kinds. */
+/**
+ * The entry of a kind: its rules, methods, controllers and rights. Types only.
+ *
+ * Guarantees: the lists of kinds, rights and events of an installation are derived from these entries.
+ *
+ * Caveats: {@link KindEntry.api} is loaded by servers only; a client has no rules and methods.
+ */
 export type {
   ApiOptions,
   KindApi,

@@ -1,7 +1,13 @@
 /**
  * The cause of an object's problem, the deepest cause first, and its remedy. The problem of a volume precedes
- * that of the instance that waits for it, and that precedes the service. Causes come from the status of
- * objects, without further probes. Servers and clients pass the objects that they can read.
+ * that of the instance that waits for it, and that precedes the service.
+ *
+ * Guarantees:
+ * - Causes come from the status of objects, without further probes. Servers and clients pass the objects that they can
+ *   read.
+ * - {@link causeOf} and {@link explain} are pure; only {@link gather} and {@link worldOfNamespace} read.
+ *
+ * Caveats: an object that the caller may not read counts as absent, so that the cause may be less deep.
  */
 export { type Cause, causeOf } from './cause.js';
 export {

@@ -80,7 +80,9 @@ const callsOfAttachment: Readonly<Partial<Record<string, readonly string[]>>> = 
   Detaching: ['detach'],
 };
 
-/** The error of the last driver call for an attachment that is requested or ends; undefined if the call did not fail. */
+/**
+ * The error of the last driver call for an attachment that is requested or ends; undefined if the call did not fail.
+ */
 function failedAttachment(object: Volume | Snapshot): ReportedProblem | undefined {
   const { lastOperation } = object;
   const { attachments = [] } = 'attachments' in object ? object : {};
@@ -91,8 +93,9 @@ function failedAttachment(object: Volume | Snapshot): ReportedProblem | undefine
 }
 
 /**
- * The cause in the status of a volume or snapshot: its failure, else the error of its driver, else the reason of its
- * wait. ; undefined without one.
+ * The cause in the status of a volume or snapshot: its failure, else its refused storage root, else the error of its
+ * last driver call, else an unmet condition. An object that is being deleted reports the wait of its deletion first.
+ * Undefined without a problem.
  */
 export function problemOfStorage(object: Volume | Snapshot): ReportedProblem | undefined {
   const { status, conditions, failureMessage = '', lastOperation } = object;

@@ -1,2 +1,13 @@
-/** Commands inside running workloads. */
+/**
+ * Commands inside running workloads.
+ *
+ * Guarantees: a command ends with its caller: it gets SIGHUP, and SIGKILL 2 seconds later.
+ *
+ * Errors: NotFound; FailedPrecondition (NotRunning, RuntimeUnavailable, ExecFailed); DeadlineExceeded (ExecTimeout)
+ * after 30 seconds without a start; ResourceExhausted (TooManyCommands).
+ *
+ * Caveats:
+ * - A server runs at most 128 commands at a time.
+ * - A process whose parent has ended may survive the end of its command.
+ */
 export { execVerbs } from './verbs.js';

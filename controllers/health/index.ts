@@ -1,2 +1,8 @@
-/** Health of workloads, derived from conditions: there are no health probes. */
+/**
+ * The health of workloads, derived from the conditions of instances.
+ *
+ * Guarantees: it changes only with the status of instances. An instance on a silent node is Unknown.
+ *
+ * Caveats: there are no health probes. A workload that runs without working is Healthy.
+ */
 export { healthVerbs } from './verbs.js';

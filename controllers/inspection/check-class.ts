@@ -119,7 +119,7 @@ async function driverReports(
   }
 }
 
-/** Checks what volumes of a class need. Changes nothing. @param namespace of references without one */
+/** Checks what volumes of a class need. Changes nothing. @param namespace namespace of secret references without one */
 export async function checkClass(
   options: InspectionOptions & { readonly store: ObjectStore },
   storageClass: StorageClass,

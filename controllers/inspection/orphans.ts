@@ -20,7 +20,7 @@ export interface Orphan {
   readonly driver: string;
   readonly origin: 'own' | 'foreign' | 'unmarked';
   readonly resource: ProviderResource;
-  /** Empty for snapshots, and for a volume in a place that no class names. */
+  /** The command that imports it. Empty for snapshots, and for a volume in a place that no class names. */
   readonly command: string;
 }
 
@@ -28,8 +28,9 @@ export interface Orphan {
 export interface OrphanQuery {
   /** Empty: all classes. */
   readonly storageClassName: string;
+  /** Whether resources without a mark, and with the mark of another cluster, are included. */
   readonly all: boolean;
-  /** Of references without one. */
+  /** Namespace of secret references without one. */
   readonly namespace: string;
   readonly signal: AbortSignal;
 }
@@ -95,7 +96,8 @@ async function listingOf(
 
 /**
  * Finds volumes and snapshots at the providers of the classes that no object owns. Changes nothing. A class that could
- * not be searched is named in a warning. Without a class in the query, drivers whose data belongs to the user are left out.
+ * not be searched is named in a warning. Without a class in the query, drivers whose data belongs to the user are left
+ * out.
  */
 export async function findOrphans(
   options: InspectionOptions & { readonly store: ObjectStore },
@@ -118,7 +120,7 @@ export async function findOrphans(
       for (const resource of listing.resources) {
         const key = `${driver} ${resource.type} ${resource.handle}`;
         const otherPlace = otherPlaceOf(call, resource);
-        // Of the classes that see a resource, the first that can import it stands in its command.
+        // The command names the first class that lists the resource and can import it.
         const known = listed.get(key);
         if (!known || (known.otherPlace && !otherPlace))
           listed.set(key, { storageClass, driver, resource, otherPlace });

@@ -1,4 +1,8 @@
-/** The kinds of Kedge, from the list of kinds. */
+/**
+ * The kinds of Kedge, from the list of kinds.
+ *
+ * Guarantees: {@link kindEntries} is complete and ordered by name. An import loads no rules and controllers.
+ */
 import type { AnyKind } from 'kedge';
 import type { KindEntry } from '../api/kind-entry.js';
 import * as list from './list.js';

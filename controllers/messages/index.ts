@@ -1,6 +1,8 @@
 /**
- * Texts that controllers and agents write into conditions and that remedies read. A text with a name that a remedy needs
- * is written by its form, so that a change of the text changes both. Imports nothing of the other folders.
+ * Texts that controllers and agents write into conditions and that remedies read. A text with a name that a remedy
+ * needs is written by its form, so that a change of the text changes both. Imports nothing of the other folders.
+ *
+ * Caveats: texts are no interface; programs use reasons.
  */
 export * as inputTexts from './inputs.js';
 export * as namespaceTexts from './namespaces.js';

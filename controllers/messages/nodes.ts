@@ -3,7 +3,7 @@ import { messageForm } from '@kedge/driver-sdk/messages';
 /** A call waits for the node that has the data or the device of a volume. */
 export const waitsForNode = messageForm('waits for node "{node}", which');
 
-/** Nodes were deleted that had attachments, instances or data. */
+/** Deleted nodes that had attachments, instances or data. */
 export const nodesDeleted = messageForm('node {nodes[]} was deleted');
 
 /** The node that has the data of a snapshot's source was deleted. */

@@ -62,10 +62,12 @@ export const userRefused = messageForm("user {user} can't be used");
 /** The capabilities of a workload need rights that kedged lacks. */
 export const capabilitiesRefused = messageForm("capabilities {capabilities[]} can't be granted");
 
-/** The script `enter.sh` writes it; its test compares the two. */
+/** A missing working directory. The text is that of the script `enter.sh`; its test compares the two. */
 export const workingDirectoryMissing = messageForm(
   "its working directory {path} does not exist, or can't be entered",
 );
 
-/** The script `enter.sh` writes it; its test compares the two. */
+/**
+ * A command without the permission to execute it. The text is that of the script `enter.sh`; its test compares the two.
+ */
 export const commandNotExecutable = messageForm('command {file} is not executable');

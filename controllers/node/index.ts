@@ -1,4 +1,15 @@
-/** Nodes: registration, heartbeats and removal. */
+/**
+ * Nodes: registration, heartbeats and removal.
+ *
+ * Guarantees:
+ * - A process becomes the agent of a node only if the node has no other live agent.
+ * - A node without a heartbeat for `nodeSilentMs` becomes NotReady. The time is measured by the clock of the
+ *   controller.
+ *
+ * Errors: {@link NodeRegistration} reports FailedPrecondition (AgentReplaced) to `onReplaced`.
+ *
+ * Caveats: a replaced process learns of it at its next heartbeat.
+ */
 export { type AgentLife, agentOfStore } from './agent-life.js';
 export { type NodeControllerOptions, nodeController, silentReason } from './controller.js';
 export { GoneNodes } from './gone-nodes.js';

@@ -8,7 +8,7 @@ export interface ProbeOptions {
   readonly policy: Pick<ControllerPolicy, 'existenceProbeMs'>;
 }
 
-/** Time within which volumes that an earlier process left attached are probed, milliseconds. */
+/** Time within which an object that this process did not provision is probed first, milliseconds. */
 const firstWithinMs = 10_000;
 
 /** The next existence probe of each provisioned object, by uid. Kept in memory only. */
@@ -21,16 +21,18 @@ export class Probes {
     this.#options = options;
   }
 
+  /** Whether a probe of the object is scheduled or due. */
   has(uid: string): boolean {
     return this.#at.has(uid);
   }
 
+  /** Whether the scheduled time of a probe has passed; false without one. */
   isDue(uid: string): boolean {
     const at = this.#at.get(uid);
     return at !== undefined && at <= this.#options.clock.monotonic();
   }
 
-  /** Requeues at the next probe; schedules one if there is none. */
+  /** Requeues at the next probe. Schedules one if there is none, or if its time has passed. */
   untilNext(uid: string): Result {
     const { clock, random, policy } = this.#options;
     const now = clock.monotonic();
@@ -42,7 +44,10 @@ export class Probes {
     return requeueAfter(at - now);
   }
 
-  /** Schedules the first probe of an object that an earlier process left attached; later ones stay scheduled. */
+  /**
+   * Schedules the first probe of an object that this process did not provision, within 10 seconds. Requeues at a probe
+   * that is scheduled already.
+   */
   untilFirst(uid: string): Result {
     if (this.#at.has(uid)) return this.untilNext(uid);
     return this.in(uid, firstWithinMs * (0.1 + 0.9 * this.#options.random.next()));
@@ -54,6 +59,7 @@ export class Probes {
     return requeueAfter(ms);
   }
 
+  /** Removes the scheduled probe of a deleted object. */
   forget(uid: string): void {
     this.#at.delete(uid);
   }

@@ -38,7 +38,7 @@ function ofInstance(remedy: RemedyOf<'Instance'>): RemedyOf {
   );
 }
 
-/** Waits for an event that needs no action. If the instance is deleted, its service recreates it. */
+/** The remedy for a state that ends by itself; it stops the service, which would recreate a deleted instance. */
 function passing(waitsFor: string, until: string): RemedyOf {
   return ofInstance(({ object }) =>
     wait(

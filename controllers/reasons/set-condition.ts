@@ -1,12 +1,12 @@
 import { type Condition, setCondition as setAnyCondition } from 'kedge/objects';
 import type { Reason } from './table.js';
 
-/** A condition with a reason that has a remedy. */
+/** A condition with a reason of {@link reasonTable}. */
 export type NewCondition = Omit<Condition, 'lastTransitionAt' | 'reason'> & {
   readonly reason: Reason;
 };
 
-/** Like `setCondition` of the library, limited to the reasons of {@link reasonTable}. */
+/** `setCondition` of the library, for conditions with a reason of {@link reasonTable}. Others do not compile. */
 export const setCondition: (
   conditions: readonly Condition[] | undefined,
   next: NewCondition,

@@ -48,7 +48,10 @@ function sealedViolations(data: Readonly<Record<string, string>>): readonly Fiel
     }));
 }
 
-/** Rules of secrets: values are sealed before they reach the store, and masked in every answer. */
+/**
+ * Rules of secrets: values are sealed before they reach the store, and masked in answers unless the reader may see
+ * them.
+ */
 export function secretRules(sealer: Sealer): AdmissionRules<Secret> {
   return {
     async prepare(context, object, before) {

@@ -37,7 +37,7 @@ export class Redaction {
     }, text);
   }
 
-  /** A redacted error without its cause, which may contain the values. */
+  /** A redacted error without its cause, which may contain the values. A StatusError is returned unchanged. */
   error(thrown: unknown): unknown {
     if (this.#values.length === 0 || thrown instanceof StatusError) return thrown;
     const error = DriverError.from(thrown);

@@ -1,4 +1,14 @@
-/** Services: their rules, and the controller that keeps one instance and its volumes per ordinal. */
+/**
+ * Services: their rules, and the controller that keeps one instance and its volumes per ordinal.
+ *
+ * Guarantees:
+ * - Ordinals are 0 to scale - 1. A service never has two instances of one ordinal.
+ * - After a change of the template, one instance is replaced at a time. The next one follows once all instances of the
+ *   new template are ready.
+ * - {@link planService} is pure.
+ *
+ * Caveats: the volume of a removed ordinal remains unless `retention.whenScaled` is delete.
+ */
 export {
   maskedTemplates,
   serviceFinalizer,

@@ -16,7 +16,7 @@ export function isAtOrBelow(path: string, directory: string): boolean {
   return path === directory || path.startsWith(directory === '/' ? '/' : `${directory}/`);
 }
 
-/** The violation of a mount path (rule 2), or undefined. */
+/** The violation of a mount path, or undefined. */
 export function mountPathProblem(path: string): string | undefined {
   if (!path.startsWith('/')) return 'must be absolute';
   if (path.split('/').includes('..')) return 'must not contain a .. segment';

@@ -10,7 +10,7 @@ interface MountedAt {
   readonly alone: boolean;
 }
 
-/** Rules 1 and 2: checks the entries of all three lists, alone and together. */
+/** The violations of `volumes`, `secretMounts` and `configmapMounts`, alone and together. */
 export function mountViolations(service: Service): FieldViolation[] {
   const { volumes = [], secretMounts = [], configmapMounts = [] } = service;
   const at =
@@ -31,7 +31,7 @@ export function mountViolations(service: Service): FieldViolation[] {
   ];
 }
 
-/** Rule 2: paths are absolute, not blocked, unique, and do not overlap mounted files. */
+/** The violations of mount paths: they are absolute, not blocked, unique, and do not overlap mounted files. */
 function pathViolations(mounts: readonly MountedAt[]): FieldViolation[] {
   const violations: FieldViolation[] = [];
   const normals = mounts.map(({ path }) => normalMountPath(path));

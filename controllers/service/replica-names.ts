@@ -8,9 +8,9 @@ import type { ClaimTemplate, Service } from './kind.js';
 export const nameMax = 63;
 
 /**
- * Checks that the names `<volume>-<service>-<ordinal>` of the replicas are free, or of volumes of the service that fit its
- * claimTemplate. A volume of another owner is never adopted.
- * @throws StatusError FailedPrecondition
+ * Checks that the names `<volume>-<service>-<ordinal>` of the replicas are free, or of volumes of the service that fit
+ * its claimTemplate. A volume of another owner is never adopted.
+ * @throws StatusError FailedPrecondition (NameTaken, VolumeDiffers)
  */
 export async function requireFreeNames(context: AdmissionContext, service: Service): Promise<void> {
   const owner = `${service.namespace}/${service.name}`;
@@ -57,10 +57,12 @@ function requireFittingVolume(
           ? `its size is ${size}`
           : undefined;
   if (differs === undefined) return;
-  const way = smaller ? `kedge volume resize ${name} ${template.size}` : 'delete that volume first';
+  const remedy = smaller
+    ? `kedge volume resize ${name} ${template.size}`
+    : 'delete that volume first';
   throw failedPrecondition(
     'VolumeDiffers',
-    `volume "${namespace}/${name}" of service "${owner}" already exists and ${differs}, which differs from claimTemplate; ${way}, or restore the previous claimTemplate`,
+    `volume "${namespace}/${name}" of service "${owner}" already exists and ${differs}, which differs from claimTemplate; ${remedy}, or restore the previous claimTemplate`,
     { kind: 'Volume', namespace, name },
   );
 }

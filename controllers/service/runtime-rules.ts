@@ -7,8 +7,7 @@ import { variableViolations } from './variables.js';
 import { rightsViolations } from './workload-rights.js';
 
 /**
- * The requirements of a service on its runtime: command, image, variables, rights, ports, resources and the
- * names of its instances.
+ * The violations of command, image, variables, rights, ports and resources of a service, and of its instances' names.
  */
 export function runtimeViolations(service: Service): FieldViolation[] {
   const violations: FieldViolation[] = [...imageViolations(service)];

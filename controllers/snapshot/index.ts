@@ -1,6 +1,11 @@
 /**
- * Snapshots: admission, the state machine (phases.ts, plan.ts), its effects (reconciler.ts), its watches
- * (controller.ts). A source is protected while it is copied, a snapshot while it is restored.
+ * Snapshots: admission (admission.ts), the state machine (phases.ts, plan.ts), its effects and its watches
+ * (reconcile/).
+ *
+ * Guarantees: a source is protected while it is copied, a snapshot while it is restored.
+ *
+ * Caveats: a snapshot contains what the workload has written to the file system; it is not coordinated with the
+ * workload.
  */
 export { snapshotFinalizer, type SnapshotRuleOptions, snapshotRules } from './admission.js';
 export { snapshotController } from './reconcile/controller.js';

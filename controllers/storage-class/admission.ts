@@ -16,7 +16,7 @@ import { dependentViolations, requireUnusedClass } from './dependents.js';
 export interface StorageClassRuleOptions {
   readonly drivers: DriverRegistry;
   readonly sealer: Sealer;
-  /** [storage].defaultStorageClass */
+  /** `[storage].defaultStorageClass` of the node's configuration. */
   readonly defaultStorageClass: string | undefined;
 }
 

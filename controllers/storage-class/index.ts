@@ -1,4 +1,11 @@
-/** Storage classes: driver, parameters, and the default class. */
+/**
+ * Storage classes: driver, parameters, topology, and the default class.
+ *
+ * Guarantees: {@link chooseTopology} and {@link shapeViolations} are pure. A volume stores the name of its class at its
+ * creation, so that another default class does not change it.
+ *
+ * Caveats: a provisioned volume keeps the parameters of its provisioning; only credentials come from the present class.
+ */
 export { storageClassRules, type StorageClassRuleOptions } from './admission.js';
 export { classNamed, defaultClassName } from './resolution.js';
 export {

@@ -1,6 +1,10 @@
 /**
  * Storage roots: the directories below which driver `local` keeps volumes. A root contains its cluster id, so that
  * the empty mount point of an unmounted disk, or the disk of another cluster, is never mistaken for it.
+ *
+ * Guarantees: see {@link StorageRootManager}.
+ *
+ * Errors: a use of a refused root rejects with DriverError Unavailable, whose message has the remedy.
  */
 export { StorageRootManager, type StorageRootOptions } from './manager.js';
 export type { RootState } from './refusal.js';

@@ -57,7 +57,7 @@ export async function placedIn(
   return placed;
 }
 
-/** Whether the store is a copy of another cluster's that held volumes or snapshots. */
+/** Whether the store is a copy of another cluster's store that had volumes or snapshots. */
 export async function isCopy(store: ObjectStore): Promise<boolean> {
   return (await store.list(foreignRecords, { limit: 1 })).items.length > 0;
 }

@@ -38,7 +38,7 @@ export const volumeFinalizer = 'svc.io/volume';
 export interface VolumeRuleOptions {
   readonly drivers: DriverRegistry;
   readonly sealer: Sealer;
-  /** [storage].defaultStorageClass */
+  /** `[storage].defaultStorageClass` of the node's configuration. */
   readonly defaultStorageClass: string | undefined;
 }
 
@@ -76,7 +76,12 @@ function has({ size }: Volume, least: bigint): string {
   return least === parseQuantity(size) ? JSON.stringify(size) : `its current ${least} bytes`;
 }
 
-/** A source must be a snapshot of the same driver and not larger than the volume. Checked for new volumes only. */
+/**
+ * Checks that the source of a new volume is a snapshot that the caller may read, of the same driver, and not larger
+ * than the volume.
+ * @throws StatusError NotFound if the snapshot does not exist; FailedPrecondition (SourceDeleting) if it is being
+ * deleted
+ */
 async function sourceViolations(
   context: AdmissionContext,
   object: Volume,

@@ -1,7 +1,13 @@
 /**
- * Volumes: admission, the state machine (phases.ts, plan.ts), its effects (reconciler.ts: provisioning.ts,
- * upkeep.ts, reclaim.ts), and its watches (controller.ts). The intent is stored before a driver is called, and the
- * outcome is determined before the next step.
+ * Volumes: admission (admission.ts), the state machine (states/), its effects and its watches (reconcile/), and the
+ * choice of a topology (place/).
+ *
+ * Guarantees:
+ * - The intent is stored before a driver is called, and the outcome is determined before the next step.
+ * - The data of a used volume is deleted only by reclaim policy `delete`, or by `retention` of its service.
+ * - {@link planVolume} is pure.
+ *
+ * Caveats: a volume waits without limit while its provider does not answer. Conditions report the wait.
  */
 export {
   classNameOf,

@@ -142,7 +142,7 @@ async function detach(
       if (refusal) refusals.push(refusal);
       attachments.push(refusal ? attachment : { ...attachment, state: 'Detaching' });
     }
-    // Report a refusal that force would solve first.
+    // A refusal that force would solve is reported before others.
     const report = refusals.find(({ reason }) => reason === 'NodeLost') ?? refusals[0];
     if (report && refusals.length === all.length) throw report;
     return statusChange(parts, volume, { attachments });

@@ -105,8 +105,8 @@ export class Cloud3Attachments {
         else await operations.set('attach', earlier);
         throw error;
       }
-      // Either the volume, by an attachment that its record does not show yet, or the name of its device: the next call looks
-      // at the volume, and takes another name.
+      // In use is the volume, whose record does not show the attachment yet, or the name of its device. The next call
+      // reads the volume and takes another name.
       throw new DriverError('Throttled', error.message, { retryAfterMs: 2 * pollMs });
     }
   }

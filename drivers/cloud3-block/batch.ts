@@ -1,7 +1,7 @@
 import { DriverError } from '@kedge/driver-sdk';
 import type { Ec2Caller } from './parameters.js';
 
-/** The provider permits so many values of one filter. */
+/** Maximum number of values of one filter at the provider. */
 const valuesMax = 200;
 
 interface Waiting<T> {
@@ -11,6 +11,7 @@ interface Waiting<T> {
   readonly reject: (error: unknown) => void;
 }
 
+/** The reads with one credential: one request at a time, and the reads that wait for the next one. */
 interface Lane<T> {
   waiting: Waiting<T>[];
   isRunning: boolean;
@@ -35,7 +36,10 @@ export class BatchedReads<T> {
     this.#read = read;
   }
 
-  /** The entries of one value. Resolves or rejects with the shared request, and rejects when the caller is aborted. */
+  /**
+   * The entries of one value. Resolves or rejects with the shared request, and rejects when the caller is aborted.
+   * @param lane reads of one lane share requests; it identifies the credential
+   */
   of(lane: string, caller: Ec2Caller, value: string): Promise<readonly T[]> {
     const found = this.#lanes.get(lane) ?? { waiting: [], isRunning: false };
     this.#lanes.set(lane, found);

@@ -23,8 +23,8 @@ interface Sent {
 }
 
 /**
- * Makes the SDK's warnings warnings of the process, which kedged logs once each. What the SDK writes about single calls
- * has their input; the journal has what is needed.
+ * Converts warnings of the SDK to warnings of the process, which kedged logs once each. The other texts of the SDK
+ * contain inputs of calls and are dropped; the journal has an entry for each call.
  */
 const logger: SdkLogger = {
   trace: () => undefined,
@@ -211,7 +211,10 @@ function furtherSecrets({ sessionToken }: AwsKeys): readonly string[] {
   return sessionToken === undefined ? [] : [sessionToken];
 }
 
-/** Whether a text is a complete answer to an action: others, such as pages of a gateway, are read as empty lists. */
+/**
+ * Whether a text is a complete answer to an action. The SDK would read another text, such as a page of a gateway, as an
+ * empty list.
+ */
 export function isAnswerTo(action: string, text: string): boolean {
   return text.includes(`<${action}Response`) && text.trimEnd().endsWith(`</${action}Response>`);
 }

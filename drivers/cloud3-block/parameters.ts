@@ -61,7 +61,10 @@ function given(parameters: Parameters, key: string): string | undefined {
 /** A part of a host name: the SDK refuses other regions, after the class was accepted. */
 const regionForm = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i;
 
-/** Finds regions and combinations of parameters that the provider always refuses. References are validated once they are resolved. */
+/**
+ * Finds regions and combinations of parameters that the provider always refuses. References are validated once they are
+ * resolved.
+ */
 export function combinationViolations(
   parameters: Parameters,
   { level }: ParameterContext,

@@ -56,8 +56,8 @@ export class Cloud3Volumes {
   }
 
   /**
-   * Creates a volume, or returns the existing one of the uid. The attempt is stored before the call: its token makes the
-   * provider return the same volume, and a later deletion does not rely on lists that may still lack the volume.
+   * Creates a volume, or returns the existing one of the uid. The attempt is stored before the call: its token makes
+   * the provider return the same volume, and a later deletion does not rely on lists that may still lack the volume.
    * @param source further fields of the call
    */
   async create(
@@ -106,8 +106,8 @@ export class Cloud3Volumes {
       await storeAttempt(operations, { epoch: epoch + 1, at: 0 });
       return notYet(pollMs);
     }
-    // This call created no volume, but an earlier one without an answer may have: a deletion waits for it. A burned token
-    // stays burned.
+    // This call created no volume, but an earlier one without an answer may have: a deletion waits for it. The epoch of
+    // the earlier attempt is kept, so that a refused token is not used again.
     if (!uncertain.includes(error.kind)) {
       if (earlier) await storeAttempt(operations, earlier);
       else await operations.clear('provision');
@@ -142,7 +142,7 @@ export class Cloud3Volumes {
       if (missedAt !== undefined) await storeAttempt(operations, kept);
       return this.#ready(request, found, kept);
     }
-    // One look may miss it, however long ago it was created.
+    // One read may miss it, however long ago it was created.
     const now = this.#clock.now();
     if (missedAt === undefined) await storeAttempt(operations, { ...attempt, missedAt: now });
     if (now - (missedAt ?? now) < listLagMs) return notYet(2 * pollMs);

@@ -47,8 +47,8 @@ async function isWhole(
 }
 
 /**
- * A copy is valid only with a complete file system: an emptied, overwritten or truncated image is copied like any
- * other file.
+ * Checks that a file contains a complete file system. An emptied, overwritten or truncated image can be copied like any
+ * other file, and its copy would be no valid snapshot.
  * @param image the copy, or the image itself before it is resized
  * @param source the image that it was copied from, for the message
  * @throws DriverError NotFound if the data is missing, Unavailable if it can't be determined

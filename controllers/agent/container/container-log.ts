@@ -146,7 +146,7 @@ export async function* readRun(
 
 /**
  * Yields the retained output of all runs of a workload. With `follow` it waits while the engine is unavailable.
- * @throws EngineError without `follow`
+ * @throws EngineError; with `follow` only of a kind that does not pass, such as `Unsupported`
  */
 export async function* readContainerLog(
   options: ContainerLogOptions,

@@ -45,7 +45,10 @@ export class ContainerRecords {
     return (await readNumber(join(this.#folder(id), 'last-run'))) ?? 0;
   }
 
-  /** Records a run before its start, and removes the stop requests and ends of all runs except the previous one. */
+  /**
+   * Records a run before its start. Of the stop requests and the ends at a memory limit, keeps only those of the
+   * previous run.
+   */
   async begin(id: string, run: number): Promise<void> {
     const folder = this.#folder(id);
     await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -167,7 +167,7 @@ export class ContainerRuntime implements Runtime, Holders {
     await withoutRestartPolicy(engine.containers, inspection, logger, signal);
     const requested = (await this.#records.stopAskedAt(id, found.run)) !== undefined;
     const state = workloadState(inspection, found.run, this.#network.name, requested);
-    // Without an answer of the engine, its error is that of its own stop. The start is repeated.
+    // An engine that did not answer the start recorded the error of its own stop. The start is repeated.
     if (state.state === 'startFailed' && (await this.#records.unsettledRun(id)) === found.run)
       return { state: 'absent' };
     if (state.state === 'running') return withLimits(engine, state, inspection, signal);
@@ -181,7 +181,7 @@ export class ContainerRuntime implements Runtime, Holders {
   }
 
   async requestStop(id: string, graceMs: number): Promise<StopProgress> {
-    // A pull in progress is not awaited. The creation of a container is.
+    // The creation of a container is awaited, a pull is not.
     this.#starts.giveUp(id);
     this.#commands.kill(id);
     const { cluster, engine, policy = defaultPolicy } = this.#options;
@@ -257,7 +257,7 @@ export class ContainerRuntime implements Runtime, Holders {
     return this.#commands.start(id, state.container, spec);
   }
 
-  /** Containers with a mount of a volume; none without an engine: the kernel reports processes. @throws EngineError */
+  /** Containers with a mount of a volume; none if the engine is unavailable. @throws EngineError of other kinds */
   async holders(volume: HeldVolume): Promise<readonly Holder[]> {
     const { containers } = this.#options.engine;
     try {

@@ -54,7 +54,7 @@ export class ContainerStarts {
     return this.#attempts.get(id);
   }
 
-  /** Cancels a start that waits for its image. */
+  /** Cancels a start whose container is not being created yet, for example while it waits for its image. */
   giveUp(id: string): void {
     this.#givenUp.get(id)?.abort();
   }

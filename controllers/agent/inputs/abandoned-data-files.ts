@@ -41,7 +41,7 @@ async function readOwner(folder: string): Promise<FolderOwner | undefined> {
   }
 }
 
-/** Whether any visible process has a mount below `folder`. */
+/** Whether any visible process has a file of the folder mounted. */
 async function isMounted(folder: string): Promise<boolean> {
   // The root of a mount is the mounted path within its file system.
   const suffix = `/${folder.split('/').at(-1) ?? ''}/`;

@@ -52,7 +52,7 @@ export class DataFiles {
 
   /**
    * Creates the directory if it is missing, and records its owner.
-   * @throws Error if it is not in memory, or accessible to another user.
+   * @throws Error if it is not a directory, not in memory, or owned by or accessible to another user
    */
   async open(): Promise<void> {
     await mkdir(this.#directory, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {

@@ -21,8 +21,8 @@ export interface FailedStart {
 
 /**
  * Backoff of workload starts. Failed starts and attaches notify the agent, which would otherwise retry immediately. The
- * backoff is in the status of the instance, so that it survives a restart of the agent. A change of the inputs of a
- * start resets it.
+ * backoff is in the status of the instance, so that it survives a restart of the agent. A new generation of the
+ * instance resets it.
  */
 export class StartBackoff {
   readonly #options: StartBackoffOptions;

@@ -102,7 +102,7 @@ export class WorkloadRestarts {
 
 /**
  * The fields of the last end; none for an end that the agent or the engine caused, and for one without an exit code,
- * such as that of a power failure: the reason belongs to the code. It is written only if there is one, or was one.
+ * such as that of a power failure. The reason is written only if there is one, or was one.
  */
 function lastEnd(
   { exitReason }: Instance,

@@ -78,7 +78,7 @@ export interface LogOptions {
   /** Probe interval, in milliseconds, of a followed log that does not exist yet; default: the policy's. */
   readonly probeMs?: number;
   readonly signal: AbortSignal;
-  /** Continue after this position; overrides `tail`. */
+  /** Continue after this position; overrides `tail` and `since`. */
   readonly after?: LogPosition | undefined;
   /** Only lines since this time, milliseconds since the epoch; a few earlier lines may be included. */
   readonly since?: number | undefined;
@@ -146,7 +146,8 @@ async function nextChunk(
 
 /**
  * Lines of a log, first those of the rotated files. When the file is rotated, the rest of it is read where it was
- * copied to. None if the file does not exist; with `follow` until the signal aborts.
+ * copied to. With `follow` it waits for a missing file and for more lines until the signal aborts. Otherwise a missing
+ * file has no lines.
  */
 export async function* readLines(path: string, options: LogOptions): AsyncIterable<ReadLine> {
   const { signal, follow } = options;

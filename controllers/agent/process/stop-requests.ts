@@ -56,7 +56,7 @@ export class StopRequests {
     return this.#requests.get(directory)?.killedAt !== undefined;
   }
 
-  /** Forgets a removed run. */
+  /** Forgets the stop of a run that has ended. */
   forget(directory: string): void {
     this.#requests.delete(directory);
   }

@@ -1,4 +1,4 @@
-/** Period of CPU accounting in the kernel. */
+/** Period of CPU quotas in the kernel; its default. */
 export const periodMicroseconds = 100_000;
 
 /** The kernel's bounds of CPU shares. */

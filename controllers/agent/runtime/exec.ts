@@ -29,6 +29,7 @@ export interface ExecOutput {
 export interface ExecProcess {
   /** The output until the end of the command. The command blocks if it is not read. */
   readonly output: AsyncIterable<ExecOutput>;
+  /** Resolves when the command has ended. Rejects if its result can't be determined. */
   readonly exited: Promise<ExecExit>;
   /** Resolves when the command accepts more input. */
   write(data: Buffer): Promise<void>;
@@ -36,6 +37,9 @@ export interface ExecProcess {
   resize(size: TerminalSize): Promise<void>;
   /** Signals the command and its descendants. Those whose parent has ended may be missed. */
   signal(name: NodeJS.Signals): Promise<void>;
-  /** Kills the command and its descendants. Those whose parent has ended may be missed. */
+  /**
+   * Sends SIGHUP to the command and its descendants, and SIGKILL after 2 seconds. Those whose parent has ended may be
+   * missed.
+   */
   kill(): void;
 }

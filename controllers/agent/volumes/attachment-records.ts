@@ -30,7 +30,7 @@ export interface AttachmentRecordsOptions {
 /** Writes the node's part of a volume's status: attachments, progress, failures. */
 export class AttachmentRecords {
   readonly #options: AttachmentRecordsOptions;
-  /** The reservations of these records. */
+  /** The reservations of this process. */
   readonly own = new OwnAttachments();
 
   constructor(options: AttachmentRecordsOptions) {

@@ -71,7 +71,7 @@ export class HeldVolumes {
     return new Set([...shown.map(({ claim }) => claim), ...this.#options.own.claimsOf(volume)]);
   }
 
-  /** Volumes that are attached on this node. */
+  /** Volumes with an attachment on this node, in any state, or with a reservation of this process. */
   heldHere(): readonly Volume[] {
     const { manager, node } = this.#options;
     const { lister }: SharedInformer<Volume> = manager.informer(volumes);

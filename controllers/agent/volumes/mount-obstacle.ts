@@ -21,8 +21,8 @@ export interface Claimant {
 }
 
 /**
- * The reason why a claim can't use a volume now; undefined if it can. Pure. Volumes with one real path share their
- * storage: a holder of one of them blocks all.
+ * The reason why a claim can't use a volume now; undefined if it can. Pure. The holder of another volume with the same
+ * storage is an obstacle if one of the two volumes is ReadWriteOnce.
  * @param twins the other volumes with the same storage
  */
 export function obstacleOf(

@@ -81,8 +81,8 @@ export class NodeCalls {
   }
 
   /**
-   * Prepares the call to detach a volume from a claim. Undefined if there was no attach call, since an attach stores
-   * its credentials before the call.
+   * Prepares the call to detach a volume from a claim. Undefined if its parameters can't be resolved and there was no
+   * attach call: an attach stores its credentials before the call.
    * @param mounted whether the volume is mounted on this node
    * @throws DriverError as {@link whileHeld}
    */

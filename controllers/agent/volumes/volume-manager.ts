@@ -59,8 +59,8 @@ export function claimOf(instance: Instance): string {
 
 /**
  * Stages and publishes volumes for instances, and undoes both. A reservation is a conditional write on the volume
- * before any driver call, so that of two claims on a ReadWriteOnce volume one waits. Work on one volume is serialized;
- * different volumes are handled in parallel.
+ * before any driver call, so that only one of two claims gets a ReadWriteOnce volume. Work on one storage is
+ * serialized; different storages are handled in parallel.
  */
 export class VolumeManager {
   readonly #options: VolumeManagerOptions;
@@ -104,7 +104,7 @@ export class VolumeManager {
     });
   }
 
-  /** Called with a claim when its background work has ended. */
+  /** Sets the listener, which is called with a claim when its background work has ended. */
   onChange(listener: (claim: string) => void): void {
     this.#listener = listener;
   }
@@ -209,7 +209,7 @@ export class VolumeManager {
     return this.#held.held(claim);
   }
 
-  /** Volumes that are attached on this node. */
+  /** Volumes with an attachment on this node, in any state, or with a reservation of this process. */
   heldHere(): readonly Volume[] {
     return this.#held.heldHere();
   }

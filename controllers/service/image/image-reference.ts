@@ -1,8 +1,8 @@
 /** A parsed image reference. */
 export interface ImageReference {
-  /** Repository, with the host unless it is Docker Hub: `redis`, `registry.example.com/team/app`. */
+  /** Repository, with the host if the reference names it: `redis`, `registry.example.com/team/app`. */
   readonly repository: string;
-  /** Host of the registry, with its port if given. */
+  /** Host of the registry, with its port if given; `docker.io` if the reference names none. */
   readonly host: string;
   /** Tag or digest; default: `latest`. */
   readonly version: string;

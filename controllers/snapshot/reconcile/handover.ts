@@ -98,8 +98,8 @@ export class Handover {
       return releaseObject(request, snapshots, snapshot, snapshotFinalizer);
     }
     const message = sourceNodeDeleted.format({ node: home });
-    const wayOut = `start kedged on that machine again, then: kedge snapshot retry ${name} -n ${namespace}; or delete this snapshot`;
-    const failureMessage = `${message}; ${wayOut}`;
+    const remedy = `start kedged on that machine again, then: kedge snapshot retry ${name} -n ${namespace}; or delete this snapshot`;
+    const failureMessage = `${message}; ${remedy}`;
     await this.#effects.settle(request, snapshot, source, {
       status: nextPhase('Creating', 'failedForGood'),
       reason: 'NodeGone',

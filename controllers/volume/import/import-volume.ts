@@ -137,7 +137,7 @@ async function requireUnmanaged(
   // A uid is never given again, so an object that has it is not the result of a race.
   for (const volume of (await store.list(volumes)).items) {
     if (volume.driver !== undefined && volume.driver !== '' && volume.driver !== driver) continue;
-    // A name is unique only in its region, a uid everywhere; in a storage root that was moved it is all that is left.
+    // A uid is unique everywhere, a name only in its region. In a storage root that was moved, only the uid is left.
     if (uid === undefined) break;
     if (volume.metadata.uid === uid || volume.importedAs === uid) throw taken(handle, volume);
   }

@@ -19,9 +19,9 @@ function has(instances: Lister<Instance>, instance: Instance): boolean {
 }
 
 /**
- * The nodes on which instances are expected to run whose volumes have a place, but that are not placed yet: they wait
- * for their volumes. Without it, the volumes of replicas that are created at once would all get the place of one node,
- * which has room for one of them. In memory, as a preference only.
+ * The nodes on which unplaced instances are expected to run, because one of their volumes has a place there. Without
+ * this memory, the volumes of replicas that are created at once would all get the place of one node, which has room for
+ * one of them. Only a preference; it is not stored.
  */
 export class ExpectedPlacements {
   readonly #byUid = new Map<string, Expected>();

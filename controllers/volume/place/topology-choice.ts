@@ -58,8 +58,8 @@ export function isAt(node: Node, place: Labels): boolean {
 }
 
 /**
- * The nodes whose places all users of a volume reach, or as many as possible if they contradict each other; all nodes if
- * there are none.
+ * The nodes whose places all users of a volume reach, or as many as possible if they contradict each other; all nodes
+ * if there are none.
  */
 function reachable({ nodes, users }: PlaceInputs, open: readonly string[]): readonly Node[] {
   const placeOf = (node: Node): string => JSON.stringify(labelsAt(open, labelsOf(node)));
@@ -99,9 +99,10 @@ function chosenFrom(inputs: PlaceInputs, nodes: readonly Node[]): TopologyChoice
 }
 
 /**
- * The topology of a new volume: the node of its snapshot, else the node of its first attempt or of this process if
- * allowed. Labels that no parameter names come from a node that the users of the volume reach, of the first attempt if
- * possible, and not of a place without capacity, or in which nothing can run now, if there is another one.
+ * The topology of a new volume. A restored volume gets the node of its snapshot. Another volume gets the node of its
+ * first attempt or of this process, if its class allows that node. The labels that its driver requires and no parameter
+ * names come from a node that its users reach, in this order: the place of the first attempt unless it has no capacity;
+ * a place with capacity and a node that is Ready and not cordoned; any place with capacity; any place.
  */
 export function choosePlace(inputs: PlaceInputs, source: Snapshot | undefined): TopologyChoice {
   const { volume, nodes, driver, parameters, exhausted } = inputs;

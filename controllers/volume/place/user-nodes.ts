@@ -25,8 +25,8 @@ export interface UserSources {
 }
 
 /**
- * Whether a volume will stay in its topology: it is provisioned there, or is about to be. Not if that place refused it;
- * one that it has left does not count.
+ * Whether a volume will stay in its topology: it is provisioned there, or its provisioning has begun and the place has
+ * not refused it. A refusal of an earlier place does not matter.
  */
 function isSettled(volume: Volume): boolean {
   const { handle = '', driver = '', topology = {}, exhaustedTopologies = [] } = volume;
@@ -39,8 +39,8 @@ function isSettled(volume: Volume): boolean {
 }
 
 /**
- * The constraints of the other volumes of an instance. A volume that is being provisioned counts as provisioned, so that
- * two volumes of an instance do not choose different places.
+ * The constraints of the other volumes of an instance. A volume that is being provisioned counts as provisioned, so
+ * that two volumes of an instance do not choose different places.
  */
 function constraintsBeside(
   volume: Volume,
@@ -117,10 +117,10 @@ export async function usersOf(
 }
 
 /**
- * For each user of a volume, the nodes on which it can run besides this volume. If it can run on none now, those on
- * which it can run later: a provisioned volume never moves, and elsewhere the instance could never start. A node with
- * room that is not Ready, or is cordoned, comes before a Ready one whose room others take. Instances that no node
- * permits are left out: they don't decide.
+ * For each user of a volume, the nodes on which it can run according to everything except this volume. If it can run on
+ * none now, those on which it can run later: a provisioned volume never moves, and elsewhere the instance could never
+ * start. A node with room that is not Ready, or is cordoned, comes before a Ready one whose room other instances take.
+ * Instances that no node permits are omitted.
  */
 export function nodesOfUsers(
   volume: Volume,
@@ -186,8 +186,8 @@ export function expectUsers(
 }
 
 /**
- * Remembers where the instances of the cache will run that wait for a volume whose place is chosen: an earlier process
- * chose it.
+ * Remembers where the waiting instances of the cache will run, if the place of one of their volumes is chosen. An
+ * earlier process may have chosen it.
  */
 export function expectWaiting(sources: UserSources & { readonly now: number }): void {
   for (const instance of sources.instances.list()) {

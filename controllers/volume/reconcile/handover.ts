@@ -67,8 +67,8 @@ export class Handover {
   }
 
   /**
-   * Reports the awaited node; a change of the volume or the node queues its key. A deletion is requested of a node that
-   * is Ready. A volume in detachment is force-detached from a node that is not Ready.
+   * Reports the awaited node; a change of the volume or the node queues its key. Requests the deletion from a node that
+   * is Ready. Force-detaches a volume that is being detached from a node that is not Ready.
    */
   async wait(
     situation: VolumeSituation,

@@ -4,8 +4,8 @@ import type { Volume } from '../kind.js';
 const callsOfNodes: ReadonlySet<string> = new Set(['attach', 'mount']);
 
 /**
- * The start time of a node's call that found the volume missing at the provider. Undefined if its last call did
- * not. Pure.
+ * The start time of the node's call that found a volume missing at its provider. Undefined if the last call was another
+ * one or had another outcome, and for a volume that is neither Available nor Bound. Pure.
  */
 export function missedBy({ status, handle = '', lastOperation }: Volume): string | undefined {
   const wanted = (status === 'Available' || status === 'Bound') && handle !== '';

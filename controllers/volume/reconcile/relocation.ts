@@ -104,7 +104,7 @@ export class Relocation {
     };
   }
 
-  /** The places that refused a short time ago. Later they may have capacity again. */
+  /** The places that refused within `failedRecheckMs`. Later they may have capacity again. */
   #exhausted({ exhaustedTopologies = [] }: Volume): Exhausted {
     const { clock, policy } = this.#effects.options;
     const since = clock.now() - policy.failedRecheckMs;

@@ -41,7 +41,7 @@ export class Verification {
     return pending(probeAgainMs);
   }
 
-  /** The report of a first probe that did not find the volume. @param again the time of the one that decides */
+  /** The report of a first probe that did not find the volume. @param again time of the second probe, which decides */
   missing(volume: Volume, words: string, again: string): VolumeStatus {
     const message = `a probe did not find the volume at its provider: ${words}; it is lost if a second one at ${again} does not find it either`;
     return this.#effects.condition(volume, verifiedCondition, 'False', 'VolumeMissing', message);

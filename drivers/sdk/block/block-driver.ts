@@ -90,7 +90,10 @@ export interface BlockProvider {
   /** Returns the state of the volume's resource. @throws DriverError NotFound */
   observe(request: DeleteRequest): Promise<Observation>;
   delete(request: DeleteRequest): Promise<void | Pending>;
-  /** The lookup of nodes among the provider's instances; one rule for all drivers (rule 11). */
+  /**
+   * The lookup of nodes among the provider's instances (specification rule 11). Absent: instances have the names of
+   * nodes.
+   */
   readonly instances?: NodeInstances;
   /**
    * The by-id link of a volume that is attached to this node, as shown by the node itself: attach then needs no

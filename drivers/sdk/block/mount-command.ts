@@ -36,7 +36,7 @@ export async function mountChecked(
   } catch (error) {
     // A read-only mount replays the journal too, which the kernel refuses on a write-protected device.
     if (!readOnly || !(await isReadOnly(run, device, signal).catch(() => false))) throw error;
-    // The error of the first attempt is the one that says what is wrong.
+    // The error of the first attempt names the cause.
     await mount([...flags, withoutReplay[fsType]]).catch(() => {
       throw error;
     });

@@ -8,7 +8,10 @@ export type SynchronousDriver = {
     : Driver[M];
 };
 
-/** Returns a driver that repeats each call of another one until it no longer answers Pending. See {@link untilOver}. */
+/**
+ * Returns a driver that repeats each call of another one until it no longer answers Pending. See {@link untilOver}. The
+ * optional members of the other one, such as `check`, are omitted.
+ */
 export function synchronousDriver(
   driver: Driver,
   wait: (ms: number) => Promise<void>,

@@ -215,7 +215,7 @@ class ContainerCommand implements ExecProcess {
     }
   }
 
-  /** Sends a signal to the command. @throws StatusError ExecFailed, see {@link signalCommand} */
+  /** Sends a signal to the command. @throws the errors of {@link signalCommand} */
   async signal(name: NodeJS.Signals): Promise<void> {
     await this.#signalPid(name);
   }

@@ -11,9 +11,10 @@ export interface SignalCommandOptions extends SignalInsideOptions {
 
 /**
  * Signals the process of a command and its descendants, because the engine has no call for it. A process whose parent
- * has ended is no longer a descendant, and is not signalled. No-op if the command has ended. Processes that this process
- * may not signal, such as those of other users without root, are signalled by a shell in the container.
- * @throws StatusError ExecFailed if the process is not in this container, or can't be signalled
+ * has ended is no longer a descendant, and is not signalled. No-op if the command has ended. Processes that this
+ * process may not signal, such as those of other users without root, are signalled by a shell in the container.
+ * @throws StatusError FailedPrecondition (ExecFailed) if the process is not in this container, or can't be signalled;
+ * EngineError if the engine does not report the command
  */
 export async function signalCommand(
   options: SignalCommandOptions,

@@ -26,8 +26,8 @@ export interface InsideTargets {
 }
 
 /**
- * Signals processes of a container by a shell in it, with the user of the container.
- * @throws Error if the container has no `sh`, or its user may not signal a process
+ * Signals processes of a container by a shell in it, with the user of the container. No-op if they have ended.
+ * @throws Error if the container has no `sh`, its user may not signal a process, or the shell does not end in 5 seconds
  * @throws EngineError if the engine can't run the shell
  */
 export async function signalInside(

@@ -5,7 +5,7 @@ import { signalCommand } from './signal-command.js';
 
 const firstWaitMs = 1_000;
 const longestWaitMs = 60_000;
-/** Together about six minutes. */
+/** Maximum number of tries; the waits before them are about six minutes together. */
 const triesMax = 11;
 
 /**

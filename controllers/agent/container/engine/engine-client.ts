@@ -27,7 +27,7 @@ export interface EngineNetwork {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** Whether the engine supports a limit, by its field in the answer of `/info`. */
+/** The limits, each with the field of the answer of `/info` that is false if the engine does not support it. */
 const limitSupport = [
   ['cpuMillis', 'CpuCfsQuota'],
   ['cpuShares', 'CPUShares'],
@@ -88,7 +88,7 @@ export class EngineClient {
     return (await this.#info(signal)).LiveRestoreEnabled === true;
   }
 
-  /** The limits of containers that the kernel of the engine does not have. */
+  /** The limits of containers that the kernel of the engine's machine does not support. */
   async unsupportedLimits(signal: AbortSignal): Promise<readonly (keyof ContainerLimits)[]> {
     const info = (this.#kernel ??= await this.#info(signal));
     return limitSupport.flatMap(([field, name]) => (info[name] === false ? [field] : []));

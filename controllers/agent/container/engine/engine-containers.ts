@@ -186,7 +186,10 @@ export class EngineContainers {
     });
   }
 
-  /** Removes a container with its anonymous volumes; no-op if it does not exist or is being removed. */
+  /**
+   * Removes a container with its anonymous volumes; no-op if it does not exist or is being removed.
+   * @throws EngineError Conflict if it is running, unless `force` is true
+   */
   async remove(id: string, signal: AbortSignal, { force = false } = {}): Promise<void> {
     try {
       await this.#api.call({

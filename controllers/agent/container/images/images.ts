@@ -62,8 +62,8 @@ export class Images {
   }
 
   /**
-   * Returns the image, and pulls it if the policy requires it. Policy `missing` prefers the pinned content, so that a
-   * restart of the workload does not run another image because the tag was moved.
+   * Returns the image, and pulls it if the policy requires it. Policies `missing` and `never` prefer the pinned
+   * content, so that a restart of the workload does not run another image because the tag was moved.
    * @param onProgress called with the progress of the pull
    * @param signal ends the pull for all its callers: it is the signal of the runtime
    * @throws ImageError with the remedy; EngineError if the engine does not answer

@@ -24,9 +24,9 @@ export interface CredentialSources {
 }
 
 /**
- * Returns a function that finds credentials in the most specific registry object: a path takes precedence over a host,
- * a host over a wildcard. An object without auth also matches: the image is then pulled without credentials. The
- * function throws an Error that names the registry and the missing part of its credentials.
+ * Returns a function that finds credentials in the most specific registry object: a host takes precedence over a
+ * wildcard, then a longer path over a shorter one. An object without auth also matches: the image is then pulled
+ * without credentials. The function throws an Error that names the registry and the missing part of its credentials.
  */
 export function registryCredentials({
   registries: lister,

@@ -25,8 +25,8 @@ function normalized(registry: string): { readonly host: string; readonly path: s
 }
 
 /**
- * The specificity of a registry for an image: a longer path exceeds a shorter one, a host a wildcard, and a longer
- * wildcard a shorter one. Undefined if the registry does not match the image.
+ * The specificity of a registry for an image: a host exceeds a wildcard, then a longer path a shorter one, then a
+ * longer wildcard a shorter one. Undefined if the registry does not match the image.
  */
 function specificity(registry: string, image: ImageReference): number | undefined {
   const { host, path } = normalized(registry);

@@ -39,6 +39,7 @@ function millisIn(quota: string | undefined, period: string | undefined): number
  * The limits that the kernel enforces for a container, from the files of its control groups: another program may have
  * changed them without the engine. A limit that can't be read is that of the engine: kedged may run in a container, or
  * the engine on another machine. CPU shares are not read on cgroup v2, because engines convert them in different ways.
+ * The limit of memory with swap is not read.
  * @param container the whole id of the container, which the names of its control groups have
  * @param configured the limits in the engine's configuration
  */

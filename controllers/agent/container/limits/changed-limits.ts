@@ -9,7 +9,7 @@ import { engineLabels } from '../run-identity.js';
 
 /** The limits that a container was created with. */
 interface CreatedLimits extends ContainerLimits {
-  /** The limit of processes is the default, which the service did not ask for. */
+  /** Whether the limit of processes is the default, because the service did not request one. */
   readonly isPidsDefault?: boolean;
 }
 
@@ -88,13 +88,13 @@ type Limited = Pick<ContainerInspection, 'labels' | 'limits'>;
 /** A limit of containers that an engine may support or not. */
 export type LimitField = keyof ContainerLimits;
 
-/** The limits of a container's creation that the engine does not have for it at all. */
+/** The limits that a container was created with and that the engine does not report for it. */
 export function missingLimits({ labels, limits }: Limited): readonly LimitField[] {
   const wanted = limitsOnLabel(labels[engineLabels.limits] ?? '');
   return fields.filter((field) => wanted && limits[field] === 0 && wanted[field] > 0);
 }
 
-/** The names of the limits that the service asks for and the engine does not have; undefined if it has all. */
+/** The names of the limits that the service requests and the engine does not enforce; undefined if it enforces all. */
 export function unenforcedLimits(found: Limited): string | undefined {
   const wanted = limitsOnLabel(found.labels[engineLabels.limits] ?? '');
   // The limit of swap is that of memory. A kernel that does not count swap has none.

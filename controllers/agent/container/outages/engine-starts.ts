@@ -28,7 +28,8 @@ export class EngineStarts {
   }
 
   /**
-   * Whether a restart of the engine stopped the container. False if the start time of the engine is unknown.
+   * Whether a stop or a restart of the engine ended the container. False for an end that no observed outage explains,
+   * if the start time of the engine is unknown.
    * @throws EngineError
    */
   async ended(end: ContainerEnd, signal: AbortSignal): Promise<boolean> {

@@ -43,7 +43,9 @@ function contentOf(path: string): string | undefined {
   }
 }
 
-/** Describes the limits that were changed since the start, with the command that restores them. */
+/**
+ * Describes the limits that were changed since the start, with the command that restores them; undefined if none was.
+ */
 function changedLimitFiles(limits: readonly Limit[]): string | undefined {
   const changed = limits.flatMap((limit) => {
     const found = contentOf(limit.name);

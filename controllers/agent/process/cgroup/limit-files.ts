@@ -4,7 +4,7 @@ import { periodMicroseconds, sharesMax, sharesMin, sharesOf } from '../../runtim
 /** A controller of the kernel that enforces limits. */
 export type CgroupController = 'cpu' | 'memory' | 'pids';
 
-/** The interface of control groups: separate hierarchies, or one. */
+/** The interface of control groups: v1 has one hierarchy for each controller, v2 one for all. */
 export type CgroupVersion = 'v1' | 'v2';
 
 /** A file of a control group, with its value. */

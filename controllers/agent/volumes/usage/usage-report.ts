@@ -4,7 +4,7 @@ import { type NewCondition, setCondition } from '../../../reasons/index.js';
 import { type FileSystemUsage, usedPercent } from './file-system-usage.js';
 import { ownFileSystemFull, sharedDiskFull } from '../../../messages/storage.js';
 
-/** Thresholds of space or inodes: nearly full above the first one, until the share falls below the second one. */
+/** Thresholds of space or inodes: nearly full above the first one, until the share falls to the second one. */
 const nearlyFullPercent = 90;
 const roomAgainPercent = 88;
 /**
