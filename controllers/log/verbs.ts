@@ -5,7 +5,8 @@ import type { LogCursor } from '../agent/index.js';
 import { merge } from '../agent/logs/merge.js';
 import { type Instance, instances } from '../instance/kind.js';
 import { services } from '../service/kind.js';
-import { logOf, type LogSources, previousOf } from './log-sources.js';
+import { inOrderOfTime } from './by-time.js';
+import { logOf, type LogSources, previousOf, type SourcedLine } from './log-sources.js';
 
 /**
  * Returns the instance of that name, otherwise all instances of the service of that name, which may be none.
@@ -92,10 +93,20 @@ interface Reading {
   readonly single: boolean;
 }
 
+/** A line of an instance. */
+interface InstanceLine {
+  readonly instance: Instance;
+  readonly line: SourcedLine;
+}
+
+function timeOf({ line }: InstanceLine): string {
+  return 'remark' in line ? '' : (line.time ?? '');
+}
+
 async function* linesOf(
   { options, clock, request, positions, since, until, signal, single }: Reading,
   instance: Instance,
-): AsyncIterable<JsonObject> {
+): AsyncIterable<InstanceLine> {
   const tail = typeof request.tail === 'number' ? request.tail : 0;
   const follow = request.follow === true;
   const { uid } = instance.metadata;
@@ -107,12 +118,28 @@ async function* linesOf(
   const range = { tail: isCounted ? tail : 0, follow, signal, after, since, until };
   // A reader that resumes waits for an agent that is not connected yet, for example after a restart of the daemon.
   const reading = { request: range, fails: single && after === undefined, clock };
-  for await (const line of lastOf(logOf(options, instance, reading), last)) {
+  for await (const line of lastOf(logOf(options, instance, reading), last))
+    yield { instance, line };
+}
+
+/**
+ * The answers for lines. The position of an answer includes the lines up to this one only: a source may have been read
+ * further.
+ */
+async function* answersOf(
+  lines: AsyncIterable<InstanceLine>,
+  positions: Positions,
+): AsyncIterable<JsonObject> {
+  for await (const each of lines) {
+    const { instance, line } = each;
     const isRemark = 'remark' in line;
-    if (!isRemark) positions.set(uid, line.cursor);
-    const content = isRemark ? `[kedge] ${line.remark}` : line.content;
-    const time = isRemark ? '' : (line.time ?? '');
-    yield { instance: instance.name, content, position: encodePositions(positions), time };
+    if (!isRemark) positions.set(instance.metadata.uid, line.cursor);
+    yield {
+      instance: instance.name,
+      content: isRemark ? `[kedge] ${line.remark}` : line.content,
+      position: encodePositions(positions),
+      time: timeOf(each),
+    };
   }
 }
 
@@ -170,7 +197,7 @@ async function* logs(
   };
   const sources = found.map((instance) => linesOf(reading, instance));
   const follow = request.follow === true;
-  yield* follow ? merge(sources) : inTurn(sources);
+  yield* answersOf(follow ? merge(sources) : inOrderOfTime(sources, timeOf), positions);
   // A caller that left does not receive this error. Another one continues with the next daemon.
   if (follow && signal.aborted)
     throw new StatusError({
@@ -192,10 +219,6 @@ async function* lastOf<T>(lines: AsyncIterable<T>, tail: number): AsyncIterable<
     if (last.length > tail) last.shift();
   }
   yield* last;
-}
-
-async function* inTurn<T>(sources: readonly AsyncIterable<T>[]): AsyncIterable<T> {
-  for (const source of sources) yield* source;
 }
 
 /** `LogService.Get`: output of an instance or of a service. */

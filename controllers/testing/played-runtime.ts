@@ -1,6 +1,7 @@
 import type {
   Availability,
   LogLine,
+  LogRequest,
   Runtime,
   StopProgress,
   WorkloadSpec,
@@ -87,6 +88,12 @@ export class PlayedRuntime implements Runtime {
     this.#listener(id);
   }
 
+  /** The state of a workload changes, and the listener is notified. */
+  become(id: string, state: WorkloadState): void {
+    this.states.set(id, state);
+    this.#listener(id);
+  }
+
   /** A workload exits and notifies the listener. */
   end(id: string): void {
     this.states.delete(id);
@@ -97,7 +104,7 @@ export class PlayedRuntime implements Runtime {
     return Promise.resolve();
   }
 
-  async *readLog(): AsyncGenerator<LogLine> {
+  async *readLog(_id: string, _request: LogRequest): AsyncGenerator<LogLine> {
     // It prints nothing.
   }
 

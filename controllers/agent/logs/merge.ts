@@ -6,10 +6,9 @@ export async function* merge<T>(sources: readonly AsyncIterable<T>[]): AsyncIter
     while (pending.size > 0) {
       const { at, result } = await Promise.race(pending.values());
       const iterator = iterators[at];
-      if (result.done || !iterator) {
-        pending.delete(at);
-        continue;
-      }
+      // The next item of this source is the last in the race, so that a slow reader gets items of all sources.
+      pending.delete(at);
+      if (result.done || !iterator) continue;
       pending.set(at, step(iterator, at));
       yield result.value;
     }

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { ContainerRuntime, EngineClient, type LogLine } from '@kedge/controllers';
 import { silentLogger, systemClock } from 'kedge';
 import { eventually } from 'kedge/testing';
-import { busyboxImage, RealEngine, requireEngine } from './engine.js';
+import { busyboxImage, RealEngine, requireEngine } from '../engine.js';
 
 describe('the log of a container', function () {
   this.timeout(300_000);
