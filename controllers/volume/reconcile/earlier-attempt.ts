@@ -70,6 +70,8 @@ export class EarlierAttempt {
   readonly #effects: VolumeEffects;
   /** The inputs with which the attempt in progress replaced another one, by uid of the volume. */
   readonly #renewedWith = new Map<string, string>();
+  /** The inputs with which the volume left the phase Stalled, by uid, until the outcome of its creation is known. */
+  readonly #resumedWith = new Map<string, string>();
 
   constructor(effects: VolumeEffects) {
     this.#effects = effects;
@@ -86,9 +88,23 @@ export class EarlierAttempt {
     this.#renewedWith.set(volume.metadata.uid, inputs);
   }
 
-  /** Records that the attempt in progress ended. */
-  ended({ metadata }: Volume): void {
+  /** Records that the attempt in progress ended. With an unknown outcome the volume becomes Stalled. */
+  ended({ metadata }: Volume, outcome: 'known' | 'unknown'): void {
     this.#renewedWith.delete(metadata.uid);
+    if (outcome === 'known') this.#resumedWith.delete(metadata.uid);
+  }
+
+  /**
+   * Whether a Stalled volume is provisioned again because of other parameters, which is recorded. Inputs do that once:
+   * a volume whose parameters differ at each reading would otherwise be provisioned at every probe. @throws DriverError
+   */
+  async resumes(situation: VolumeSituation, signal: AbortSignal): Promise<boolean> {
+    const { volume, inputs } = situation;
+    const { uid } = volume.metadata;
+    if (this.#resumedWith.get(uid) === inputs) return false;
+    if (!(await this.isOutdated(situation, signal))) return false;
+    this.#resumedWith.set(uid, inputs);
+    return true;
   }
 
   /**

@@ -4,7 +4,7 @@ import { snapshots } from '../../snapshot/kind.js';
 import { type Volume, type VolumeStatus, volumes } from '../kind.js';
 import { policyOf } from '../../storage-class/volume-shape.js';
 import { classMissing } from '../../provisioned/driver-call.js';
-import { EarlierAttempt } from './earlier-attempt.js';
+import type { EarlierAttempt } from './earlier-attempt.js';
 import type { PreparedCall, VolumeEffects } from './effects.js';
 import { isFormatted, neverUsed } from './stalled.js';
 import type { Failure } from '../../provisioned/failure.js';
@@ -29,10 +29,10 @@ export class Provisioning {
   readonly #relocation: Relocation;
   readonly #earlier: EarlierAttempt;
 
-  constructor(effects: VolumeEffects) {
+  constructor(effects: VolumeEffects, earlier: EarlierAttempt) {
     this.#effects = effects;
     this.#relocation = new Relocation(effects);
-    this.#earlier = new EarlierAttempt(effects);
+    this.#earlier = earlier;
   }
 
   /**
@@ -185,7 +185,7 @@ export class Provisioning {
       ...this.#effects.succeeded(call, startedAt),
       ...this.#effects.made(volume, 'True', 'Provisioned', `provisioned by driver ${driver.name}`),
     });
-    this.#earlier.ended(volume);
+    this.#earlier.ended(volume, 'known');
     return requeueAfter(0);
   }
 
@@ -256,7 +256,8 @@ export class Provisioning {
       failureMessage: event === 'failedForNow' ? '' : message,
       failedWith: inputs,
     });
-    if (event !== 'failedForNow') this.#earlier.ended(volume);
+    if (event !== 'failedForNow')
+      this.#earlier.ended(volume, event === 'outcomeUnknown' ? 'unknown' : 'known');
     if (againMs !== undefined) return callAgain(error, againMs);
     const label = `${volume.namespace}/${volume.name}`;
     logger.warn('driver call failed', { volume: label, call, reason, error: error.message });

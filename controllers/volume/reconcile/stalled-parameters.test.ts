@@ -47,6 +47,24 @@ describe('a Stalled volume without a handle whose parameters the provider refuse
     expect((await world.volume())?.driverParameters).to.deep.equal({ type: 'second' });
   });
 
+  it('is provisioned once for parameters that differ at each reading, and then stays as it is', async () => {
+    let reads = 0;
+    world.driver.configured = () => ({ endpoint: `e${++reads}` });
+    world.driver.failsOn = { provision: 'Timeout', observe: 'InvalidParameters' };
+    const before = world.driver.calls.filter((call) => call === 'provision').length;
+    await world.clock.advance(600_000);
+    expect(await world.volume()).to.include({ status: 'Stalled' });
+    const provisions = (): number =>
+      world.driver.calls.filter((call) => call === 'provision').length - before;
+    expect(provisions()).to.equal(1);
+    await setType('second');
+    await world.clock.advance(600_000);
+    expect(provisions()).to.equal(2);
+    world.driver.failsOn = {};
+    await world.clock.advance(600_000);
+    expect(await world.volume()).to.include({ status: 'Available' });
+  });
+
   it('is deleted on request, once its driver confirms that nothing is there', async () => {
     await world.deleteVolume();
     await world.clock.advance(60_000);

@@ -5,7 +5,7 @@ import type { Volume, VolumeStatus } from '../kind.js';
 import { noneExhausted } from './relocation.js';
 import { nextPhase } from '../states/phases.js';
 import { effectivePolicy, mayHaveBeenUsed, type VolumeSituation } from '../states/plan.js';
-import { EarlierAttempt } from './earlier-attempt.js';
+import type { EarlierAttempt } from './earlier-attempt.js';
 import type { PreparedCall, VolumeEffects } from './effects.js';
 
 /** The end of the phase Stalled. */
@@ -13,9 +13,9 @@ export class StalledOutcome {
   readonly #effects: VolumeEffects;
   readonly #earlier: EarlierAttempt;
 
-  constructor(effects: VolumeEffects) {
+  constructor(effects: VolumeEffects, earlier: EarlierAttempt) {
     this.#effects = effects;
-    this.#earlier = new EarlierAttempt(effects);
+    this.#earlier = earlier;
   }
 
   /** V20, V21: observes the provider until the outcome is known, which alone ends the phase Stalled. */
@@ -45,6 +45,7 @@ export class StalledOutcome {
         ...this.#effects.succeeded('observe', startedAt),
         ...this.#effects.made(volume, 'True', 'Provisioned', `found by driver ${driver.name}`),
       });
+      this.#earlier.ended(volume, 'known');
       return requeueAfter(0);
     } catch (thrown) {
       const error = driverErrorOf(thrown);
@@ -83,7 +84,7 @@ export class StalledOutcome {
   ): Promise<boolean> {
     const { volume } = situation;
     if (kind !== 'InvalidParameters' || (volume.handle ?? '') !== '') return false;
-    return isDeleting(volume) || this.#earlier.isOutdated(situation, signal);
+    return isDeleting(volume) || this.#earlier.resumes(situation, signal);
   }
 }
 
