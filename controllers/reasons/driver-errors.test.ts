@@ -51,4 +51,23 @@ describe('the remedy of an error of a driver', () => {
     // A provisioned volume keeps its parameters.
     expect(told({ handle: 'h' }).type).to.equal('run');
   });
+
+  it('that refuses to delete a volume is to correct its parameters, or to remove it without a deletion', () => {
+    const told = (more: Partial<Volume>) =>
+      driverErrors.InvalidParameters.remedy({
+        ...{ kind: 'Volume', message: 'parameter region: "old1" does not exist' },
+        object: volume({
+          ...{ status: 'Failed', metadata: { ...metadata, deletionRequestedAt: 'now' } },
+          ...more,
+        }),
+        world: emptyWorld,
+      });
+    const retain = `kedge patch volume/v -n default --patch '{"reclaimPolicy":"retain"}'`;
+    expect(told({})).to.include({ type: 'set', command: 'kedge edit storageclass/c' });
+    expect(told({}).text).to.contain(`or remove the object without a deletion: ${retain}`);
+    expect(told({ parameters: { region: 'old1' } }).command).to.equal(
+      'kedge edit volume/v -n default',
+    );
+    expect(told({ handle: 'h' })).to.include({ type: 'run', command: retain });
+  });
 });

@@ -77,6 +77,23 @@ function isOutcomeUnknown({ status, handle = '', metadata }: Volume): boolean {
   return status === 'Stalled' && handle === '' && !metadata.deletionRequestedAt;
 }
 
+/** The remedy for a volume whose driver refuses to delete it with its parameters. */
+function refusedDeletion(volume: Volume): Remedy {
+  const { storageClassName, handle = '', parameters = {} } = volume;
+  const retain = patchOf('volume', volume, { reclaimPolicy: 'retain' });
+  const without = 'remove the object without a deletion';
+  if (handle !== '') return run(retain, without);
+  const isOwn = Object.keys(parameters).length > 0;
+  return set(
+    isOwn
+      ? `parameters of volume ${volume.namespace}/${volume.name}`
+      : `parameters of storage class ${storageClassName}`,
+    'the values that the message requires: the deletion continues with them',
+    isOwn ? command('edit', 'volume', volume) : editClass(storageClassName),
+    `or ${without}: ${retain}`,
+  );
+}
+
 /** The remedy for an invalid parameter, or for a missing object that it refers to. */
 export function wrongParameters(about: About): Remedy {
   const storage = storageOf(about);
@@ -99,6 +116,8 @@ export function wrongParameters(about: About): Remedy {
   }
   const path = wrongPath(about, storage);
   if (path) return path;
+  if (kind === 'Volume' && object.metadata.deletionRequestedAt !== undefined)
+    return refusedDeletion(object);
   const isUnknown = kind === 'Volume' && isOutcomeUnknown(object);
   if (isUnknown && className !== '' && Object.keys(object.parameters ?? {}).length === 0)
     return set(

@@ -42,6 +42,8 @@ export class PlayedDriver {
   providerCalls: (() => readonly JournaledCall[]) | undefined;
   /** Errors of single calls. */
   failsOn: Partial<Record<string, DriverErrorKind>> = {};
+  /** The value of parameter `type` with which volumes can't be deleted. */
+  refusesType: string | undefined;
   /** How many further calls of a kind are answered as pending, all with one operation id. */
   slow: Partial<Record<OperationKind, number>> = {};
   /** Ids of started operations. */
@@ -133,6 +135,8 @@ export class PlayedDriver {
       delete: async (request) => {
         const { volume, parameters } = request;
         await call('delete', parameters['token']);
+        if (this.refusesType !== undefined && parameters['type'] === this.refusesType)
+          throw new DriverError('InvalidParameters', `parameter type: ${this.refusesType}`);
         if (await goesOn('delete', request)) return goingOn();
         this.made.delete(volume.uid);
         this.zones.get(volume.uid)?.delete(volume.topology?.['svc.io/zone'] ?? '');

@@ -112,15 +112,27 @@ export class EarlierAttempt {
    * parameters that differ at each reading would otherwise replace it forever. @throws DriverError
    */
   async isOutdated(situation: VolumeSituation, signal: AbortSignal): Promise<boolean> {
+    const { volume, inputs } = situation;
+    // The outcome of a deleted volume's attempt is awaited.
+    if (isDeleting(volume) || this.#renewedWith.get(volume.metadata.uid) === inputs) return false;
+    return (await this.presentCall(situation, signal)) !== undefined;
+  }
+
+  /**
+   * Prepares a call with the parameters that the class and the volume have now; undefined if they are those of the
+   * attempt in progress. @throws DriverError
+   */
+  async presentCall(
+    situation: VolumeSituation,
+    signal: AbortSignal,
+  ): Promise<PreparedCall | undefined> {
     const { volume } = situation;
     const captured = capturedBy(volume);
     const storageClass = liveClass(volume, situation.storageClass);
-    // A node provisions with the values that it was given. The outcome of a deleted volume's attempt is awaited.
-    if (!captured || !storageClass || this.#effects.part === 'node' || isDeleting(volume))
-      return false;
-    if (this.#renewedWith.get(volume.metadata.uid) === situation.inputs) return false;
-    const { driver, parameters } = await this.prepareAnew(situation, signal);
-    return !haveSameShape(driver, captured, parameters);
+    // A node provisions with the values that it was given.
+    if (!captured || !storageClass || this.#effects.part === 'node') return undefined;
+    const prepared = await this.prepareAnew(situation, signal);
+    return haveSameShape(prepared.driver, captured, prepared.parameters) ? undefined : prepared;
   }
 
   /**

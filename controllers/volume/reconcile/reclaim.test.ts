@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { MemoryEngine, openStore, type ReconcileContext, runTxn } from 'kedge';
 import { snapshots } from '../../snapshot/kind.js';
 import type { Volume } from '../kind.js';
+import { EarlierAttempt } from './earlier-attempt.js';
 import type { VolumeEffects } from './effects.js';
 import { Reclaim } from './reclaim.js';
 
@@ -13,7 +14,8 @@ describe('a volume that releases its source snapshot', () => {
     await store.updateStatus(snapshots, key, { restoresInFlight: ['mine', 'other'] });
     const shown = await store.get(snapshots, key);
     const manager = { informer: () => ({ lister: { get: () => shown } }) };
-    const reclaim = new Reclaim({ options: { manager } } as unknown as VolumeEffects);
+    const effects = { options: { manager } } as unknown as VolumeEffects;
+    const reclaim = new Reclaim(effects, new EarlierAttempt(effects));
     const txn: ReconcileContext['txn'] = (work) => runTxn(store, work);
     const volume = { ...key, name: 'v', source: { snapshot: 's' }, metadata: { uid: 'mine' } };
     for (let times = 1; times <= 2; times += 1) {

@@ -6,7 +6,7 @@ import {
   requeueAfter,
   type Result,
 } from 'kedge';
-import { type DriverError, errorClasses, isPending } from '@kedge/driver-sdk';
+import { DriverError, errorClasses, isPending, type Pending } from '@kedge/driver-sdk';
 import { snapshots } from '../../snapshot/kind.js';
 import { sourceSnapshot, type Volume, type VolumeStatus, volumes } from '../kind.js';
 import { volumeFinalizer } from '../admission.js';
@@ -19,14 +19,15 @@ import {
   startedOutcome,
   startOfDeletion,
 } from '../states/deletion-report.js';
-import { keyOfVolume, type VolumeEffects } from './effects.js';
+import type { EarlierAttempt } from './earlier-attempt.js';
+import { keyOfVolume, type PreparedCall, type VolumeEffects } from './effects.js';
 import { deletedCondition } from '../../provisioned/conditions.js';
 import { isRefusal } from '../../provisioned/failure.js';
 import { releaseInFlight } from '../../provisioned/in-flight.js';
 import { deleteUnused, deletionWaitsFor, sourceValue } from '../rules/in-use.js';
 import { effectOf, releaseObject } from '../../provisioned/operations.js';
 import { nextPhase } from '../states/phases.js';
-import type { ReclaimedFrom, VolumeSituation } from '../states/plan.js';
+import { effectivePolicy, type ReclaimedFrom, type VolumeSituation } from '../states/plan.js';
 import { classMissing } from '../../messages/storage.js';
 
 /** A failed deletion call. */
@@ -43,9 +44,11 @@ export const beingRestored = { kind: snapshots, field: 'restoresInFlight' } as c
 /** Deletion: V23 to V25. */
 export class Reclaim {
   readonly #effects: VolumeEffects;
+  readonly #earlier: EarlierAttempt;
 
-  constructor(effects: VolumeEffects) {
+  constructor(effects: VolumeEffects, earlier: EarlierAttempt) {
     this.#effects = effects;
+    this.#earlier = earlier;
   }
 
   /**
@@ -67,8 +70,8 @@ export class Reclaim {
     const isOpen = isEarlierCallOpen(volume);
     const startedAt = startOfDeletion(begun.volume, this.#effects.now);
     try {
-      const { driver, context } = await this.#effects.begin(request, begun);
-      const answer = await driver.delete({ ...context, handle: volume.handle || undefined });
+      const prepared = await this.#effects.begin(request, begun);
+      const answer = await this.#delete(begun, prepared, request.signal);
       if (isPending(answer))
         return await this.#effects.reportInProgress(request, begun.volume, 'delete', answer);
     } catch (thrown) {
@@ -76,6 +79,40 @@ export class Reclaim {
     }
     if (this.#effects.part === 'node') return this.#effects.reportDeletion(request, begun.volume);
     return this.release(begun.volume, request);
+  }
+
+  /**
+   * Deletes the data. If the driver refuses the parameters of the attempt of a volume without a handle, nothing is where
+   * they say: the data would be where the class says now. If the driver refuses that as well, the reclaim policy
+   * `retain` permits to remove the object without a deletion.
+   */
+  async #delete(
+    situation: VolumeSituation,
+    { driver, context }: PreparedCall,
+    signal: AbortSignal,
+  ): Promise<void | Pending> {
+    const { volume, storageClass } = situation;
+    const handle = volume.handle || undefined;
+    let refusal: DriverError;
+    try {
+      return await driver.delete({ ...context, handle });
+    } catch (thrown) {
+      if (handle !== undefined || !isParametersRefusal(thrown)) throw thrown;
+      refusal = thrown;
+    }
+    const present = await this.#earlier.presentCall(situation, signal);
+    try {
+      if (present) return await present.driver.delete({ ...present.context, handle });
+    } catch (thrown) {
+      if (!isParametersRefusal(thrown)) throw thrown;
+      refusal = thrown;
+    }
+    const isRetained = effectivePolicy(volume, storageClass) === 'retain';
+    if (!isRetained || this.#effects.part === 'node') throw refusal;
+    this.#effects.options.logger.warn(
+      'volume removed without a deletion: its driver refuses its parameters, and its reclaimPolicy is retain',
+      { volume: `${volume.namespace}/${volume.name}`, error: refusal.message },
+    );
   }
 
   /**
@@ -205,11 +242,21 @@ export class Reclaim {
   }
 }
 
+/** Whether a driver refused the parameters of its call. */
+function isParametersRefusal(thrown: unknown): thrown is DriverError {
+  return thrown instanceof DriverError && thrown.kind === 'InvalidParameters';
+}
+
 /**
- * The message of a failed deletion, with the remedy for a missing class: a volume that was not provisioned has no
- * captured parameters.
+ * The message of a failed deletion, with the remedy for refused parameters, and for a missing class: a volume that was
+ * not provisioned has no captured parameters.
  */
 function messageWithRemedy({ volume, storageClass }: VolumeSituation, error: DriverError): string {
-  if (storageClass || volume.handle || error.kind !== 'InvalidParameters') return error.message;
-  return `${error.message}; its ${classMissing.format({ storageClass: volume.storageClassName })} any more: create it again with the same driver and parameters, and the deletion continues`;
+  const { storageClassName, handle = '' } = volume;
+  if (error.kind !== 'InvalidParameters') return error.message;
+  const retain = 'set reclaimPolicy to retain to remove the object without a deletion';
+  if (handle !== '') return `${error.message}; or ${retain}`;
+  if (storageClass)
+    return `${error.message}; correct the parameters of storage class "${storageClassName}" or of the volume, and the deletion continues, or ${retain}`;
+  return `${error.message}; its ${classMissing.format({ storageClass: storageClassName })} any more: create it again with the same driver and parameters, and the deletion continues`;
 }

@@ -88,7 +88,7 @@ export class VolumeReconciler {
     this.#stalled = new StalledOutcome(this.#effects, earlier);
     this.#upkeep = new Upkeep(this.#effects);
     this.#verification = new Verification(this.#effects);
-    this.#reclaim = new Reclaim(this.#effects);
+    this.#reclaim = new Reclaim(this.#effects, earlier);
     this.#handover = new Handover(this.#effects);
   }
 
