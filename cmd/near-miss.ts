@@ -29,8 +29,8 @@ function distance(a: string, b: string, max: number): number {
 }
 
 /**
- * The known word nearest to an unknown one, ignoring case; undefined if none is near. At most one change per three
- * characters is near.
+ * The known word nearest to an unknown one, ignoring case; undefined if none is near. Near means at most two changes,
+ * and at most one per three characters of `word`.
  */
 export function nearest(word: string, known: Iterable<string>): string | undefined {
   let found: { readonly word: string; readonly far: number } | undefined;

@@ -6,7 +6,7 @@
  * - {@link transitionsOf} is pure: one event for each condition whose status or reason changed, or one for the status.
  *
  * Caveats:
- * - A different message alone is no event.
+ * - A different message alone is not an event.
  * - {@link recentEvents} returns at most 20 events.
  */
 export { eventRules } from './admission.js';

@@ -7,7 +7,7 @@
  *
  * Errors: Internal (UnsealFailed) if a value can't be opened.
  *
- * Caveats: whoever has the store and the key-encryption key can open every value.
+ * Caveats: a process with the store and the key-encryption key can open every value.
  */
 export { openSecret, placeOf, secretRules } from './admission.js';
 export { shownHandle } from './confidential-driver.js';

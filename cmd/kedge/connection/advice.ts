@@ -12,7 +12,7 @@ export interface Called {
 const wrapping =
   /^No connection established\. Last error: (?:Error: )?(.*?)\.? *Resolution note: *$/s;
 
-/** The error text without the prefix of grpc-js. */
+/** The cause in an error text of grpc-js, as `no connection: CAUSE`. Returns any other text unchanged. */
 export function causeIn(message: string): string {
   const [, cause] = wrapping.exec(message) ?? [];
   return cause === undefined ? message : `no connection: ${cause}`;

@@ -56,7 +56,9 @@ async function eventsOf(
   return [...(found?.items ?? [])].sort((a, b) => b.lastSeenAt.localeCompare(a.lastSeenAt));
 }
 
-/** The problem of an object; undefined without one. */
+/**
+ * The problem of an object; undefined without one. Events are read only if the objects do not explain the state.
+ */
 export async function explainRemote(
   client: ApiClient,
   subject: Subject,

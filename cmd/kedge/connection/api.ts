@@ -37,7 +37,8 @@ export function calledServer(): string | undefined {
 
 /**
  * Creates a client for a context; default: the current one.
- * @throws StatusError InvalidArgument for an invalid token, and as {@link currentContext}
+ * @throws StatusError InvalidArgument for an invalid token, and as {@link currentContext}; the system's error for a
+ * certificate file that can't be read
  */
 export async function connect(context?: Context): Promise<ApiClient> {
   // `kedgeClient` would load the codecs of all messages; commands convert by descriptors.
@@ -77,9 +78,9 @@ async function connectionOf(context?: Context): Promise<KedgeClientOptions> {
 }
 
 /**
- * The kind for a word of the command line.
+ * The kind for a word of the command line: its name, its plural or a short name, in any case.
  * @param hint the end of the error if the word is not similar to a kind
- * @throws StatusError InvalidArgument listing the kinds
+ * @throws StatusError InvalidArgument with a similar word, or with all kinds
  */
 export function kindNamed(word: string, hint = ''): AnyKind {
   const wanted = word.toLowerCase();

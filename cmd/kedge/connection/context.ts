@@ -48,7 +48,14 @@ export async function readContexts(): Promise<Contexts> {
     throw unusable('read', error);
   }
   const { parse } = await import('../output/yaml.js');
-  const parsed = parse(text) as Partial<Contexts> | null;
+  let parsed: Partial<Contexts> | null;
+  try {
+    parsed = parse(text) as Partial<Contexts> | null;
+  } catch (error) {
+    // The parser's message quotes the invalid lines, which may contain a token, after its first line.
+    const [problem] = messageOf(error).split('\n');
+    throw unusable('read', new Error(problem));
+  }
   return { current: parsed?.current ?? '', contexts: parsed?.contexts ?? {} };
 }
 
@@ -70,7 +77,10 @@ async function writeContexts(next: Contexts): Promise<void> {
   }
 }
 
-/** Checks that contexts can be stored, before a token is created that would be lost otherwise. @throws StatusError */
+/**
+ * Checks that contexts can be stored, before a token is created that would be lost otherwise.
+ * @throws StatusError Unavailable (ContextsUnusable)
+ */
 export async function requireWritable(): Promise<void> {
   await writeContexts(await readContexts());
 }
@@ -81,7 +91,10 @@ export async function writeContext(name: string, context: Context): Promise<void
   await writeContexts({ current: name, contexts: { ...contexts, [name]: context } });
 }
 
-/** Makes a context the current one; the caller checks that it is stored. @throws StatusError (ContextsUnusable) */
+/**
+ * Makes a context the current one. The caller checks that it is stored.
+ * @throws StatusError Unavailable (ContextsUnusable)
+ */
 export async function useContext(name: string): Promise<void> {
   const { contexts } = await readContexts();
   await writeContexts({ current: name, contexts });
@@ -111,14 +124,20 @@ export async function deleteContext(name: string): Promise<void> {
 }
 
 /**
- * The current context, in which KEDGE_SERVER and KEDGE_TOKEN take precedence if they are not empty. @throws StatusError
- * Unauthenticated (NoContext) without a token
+ * The current context, in which KEDGE_SERVER and KEDGE_TOKEN take precedence if they are not empty. The default server
+ * is 127.0.0.1:7863.
+ * @throws StatusError Unauthenticated (NoContext) without a token; Unavailable (ContextsUnusable), unless both
+ * variables are set
  */
 export async function currentContext(): Promise<Context> {
-  const { current, contexts } = await readContexts();
+  const { KEDGE_SERVER: givenServer, KEDGE_TOKEN: givenToken } = process.env;
+  const { current, contexts } = await readContexts().catch((error: unknown): Contexts => {
+    if (givenServer && givenToken) return { current: '', contexts: {} };
+    throw error;
+  });
   const stored = contexts[current];
-  const server = (process.env.KEDGE_SERVER || stored?.server) ?? defaultServer;
-  const token = process.env.KEDGE_TOKEN || stored?.token;
+  const server = (givenServer || stored?.server) ?? defaultServer;
+  const token = givenToken || stored?.token;
   if (token === undefined)
     throw new StatusError({
       code: 'Unauthenticated',

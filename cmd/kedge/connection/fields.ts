@@ -9,7 +9,7 @@ import {
 import { apiSchemas } from '@kedge/api/schemas';
 import { didYouMean } from '../../near-miss.js';
 
-/** Metadata fields that users write; the store sets the others. */
+/** Metadata fields that a write contains; the store sets the others. */
 const written = ['annotations', 'resourceVersion'];
 
 function messageOf(kind: AnyKind): DescMessage {
@@ -50,7 +50,7 @@ export function requireWritable(kind: AnyKind, object: JsonObject): void {
   if (found.length > 0) throw invalid(found);
 }
 
-/** An object without the fields that the server sets. */
+/** An object without the fields that the server sets, except its version in `metadata.resourceVersion`. */
 export function writableOf(kind: AnyKind, object: JsonObject): JsonObject {
   const { registry } = apiSchemas();
   const fields = messageOf(kind).fields.filter((field) => !fieldRules(registry, field).outputOnly);

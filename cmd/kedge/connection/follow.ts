@@ -22,8 +22,9 @@ export interface FollowTarget {
 
 /**
  * Follows several kinds in one namespace each; calls `onChange` with every state, the present ones first. Resumes
- * after an outage or a restore of the server. Resolves when `onChange` returns true or the signal aborts, rejects
- * if the server is unreachable at the start.
+ * after an outage or a restore of the server. Resolves when `onChange` returns true or the signal aborts.
+ * @throws the error of a first list, for example of an unreachable server; any other error than an outage later; the
+ * error of `onChange`
  */
 export async function follow(
   client: ApiClient,

@@ -35,7 +35,11 @@ export function goalOf(text: string): Goal {
   );
 }
 
-/** Rejects a status that the kind never has: the wait would not end. @throws StatusError InvalidArgument */
+/**
+ * Rejects a goal that no object of the kind reaches, because the wait would not end: a status that the kind never has,
+ * or a status or a condition of a kind without them.
+ * @throws StatusError InvalidArgument
+ */
 export function requireReachable(kind: AnyKind, goal: Goal): void {
   if (goal.type === 'delete') return;
   const { fields } = apiSchemas().message(`api.${kind.kind}`);

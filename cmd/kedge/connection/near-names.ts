@@ -50,7 +50,7 @@ async function suggestion(
     : '';
 }
 
-/** A suggestion for a missing object, or nothing. */
+/** A suggestion for a missing object; empty without one, and for any other error. Never rejects. */
 export async function nearNames(error: StatusError): Promise<string> {
   // Some errors refer to two kinds: "Instance or Service".
   const words = error.resource?.kind.split(' or ') ?? [];

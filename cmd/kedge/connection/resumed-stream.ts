@@ -22,9 +22,9 @@ export interface ResumableStream {
 const backoff = { baseMs: 100, maxMs: 5_000, jitter: 0.5 };
 
 /**
- * The answers of a stream, each once, resumed after outages of the server. The caller must check that the
- * server is reachable at the start.
- * @throws any other error of the stream
+ * The answers of a stream, each once, resumed after outages of the server until the stream ends or the signal aborts.
+ * The caller must check that the server is reachable at the start.
+ * @throws any error of the stream other than Unavailable
  */
 export async function* resumed(
   { open, signal, onLost }: ResumableStream,

@@ -25,7 +25,7 @@ function pairOf(word: string): Target {
 /**
  * Parses `TYPE`, `TYPE,TYPE`, `TYPE NAME...` or `TYPE/NAME...`.
  * @throws StatusError InvalidArgument for an unknown kind
- * @throws CommanderError for a mixture of the forms
+ * @throws CommanderError for a mixture of the forms, or names of several types that are not in the form `TYPE/NAME`
  */
 export function namedBy(words: readonly string[]): Named {
   const [first = '', ...names] = words;
@@ -50,7 +50,7 @@ export function namedBy(words: readonly string[]): Named {
 
 /**
  * The named objects, at least one.
- * @throws CommanderError if only a kind is named
+ * @throws CommanderError if only a kind is named, and as {@link namedBy}
  */
 export function objectsNamedBy(words: readonly string[]): readonly Target[] {
   const { kinds, objects } = namedBy(words);
@@ -64,7 +64,8 @@ export function objectsNamedBy(words: readonly string[]): readonly Target[] {
 
 /**
  * The name in `NAME` or `TYPE/NAME`, for commands that are limited to certain kinds.
- * @throws CommanderError for another kind
+ * @throws CommanderError for another kind or an incomplete form
+ * @throws StatusError InvalidArgument for an unknown kind
  */
 export function nameOf(kinds: readonly string[], word: string): string {
   if (!word.includes('/')) return word;
@@ -76,7 +77,7 @@ export function nameOf(kinds: readonly string[], word: string): string {
   );
 }
 
-/** `an instance` */
+/** A noun with its article, such as `an instance`. */
 function withArticle(noun: string): string {
   return `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`;
 }
@@ -93,7 +94,7 @@ export function slashed({ kind, name }: Target): string {
 
 /**
  * Runs an action on several objects. A failure does not stop the others.
- * @throws the error, or an AggregateError with all of them
+ * @throws the error of the only failure, or an AggregateError with all errors
  */
 export async function forEachTarget<T extends Target>(
   targets: readonly T[],

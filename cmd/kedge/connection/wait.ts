@@ -218,7 +218,7 @@ class CastWatch {
     return { label, detail, observed: this.#objects.get(label) };
   }
 
-  /** Reports the end of the wait. @throws StatusError if something is stuck or the timeout expired */
+  /** Prints the success of the wait. @throws StatusError Unavailable (Stuck), DeadlineExceeded (WaitTimeout) */
   async conclude(client: ApiClient, timedOut: boolean): Promise<void> {
     const verdict = this.#verdict();
     if (verdict?.length === 0) {
@@ -250,6 +250,7 @@ class CastWatch {
 
 /** Number of output lines that are shown of each ended instance. */
 const linesMax = 5;
+/** Number of ended instances whose output is shown. */
 const shownMax = 3;
 
 /** Prints the last output of ended instances, which usually explains the end. */
@@ -279,7 +280,10 @@ async function stillStuck(client: ApiClient, watch: CastWatch): Promise<boolean>
   return watch.stuck;
 }
 
-/** Waits until every service, volume and snapshot of a cast is ready. @throws StatusError with the reasons otherwise */
+/**
+ * Waits until every service, volume and snapshot of a cast is ready, or a service has completed. Prints the progress.
+ * @throws StatusError with the reasons: Unavailable (Stuck), DeadlineExceeded (WaitTimeout)
+ */
 export async function waitForCast(
   client: ApiClient,
   results: readonly CastResult[],

@@ -56,7 +56,11 @@ async function readInput(path: string, name: string): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Reads cast files. @throws StatusError InvalidArgument with file and line. */
+/**
+ * Reads cast files, the YAML files of directories, and standard input (`-`).
+ * @throws StatusError InvalidArgument with file and line, NotFound (FileNotFound); the system's error for a file that
+ * can't be read
+ */
 export async function readCastFiles(paths: readonly string[]): Promise<readonly CastItem[]> {
   // The YAML parser takes as long to load as all else together, and most commands read no file.
   const { castItems } = await import('./cast-items.js');
@@ -89,7 +93,7 @@ export function located(error: StatusError, cast: readonly CastItem[]): StatusEr
   return new StatusError({ code, reason, message, violations });
 }
 
-/** An object without a namespace gets that of the command line. */
+/** The item, with the namespace of the command line if its object has none and its kind is not cluster-scoped. */
 export function placed(item: CastItem, namespace: string | undefined): CastItem {
   // A file may mix cluster-scoped objects, such as a namespace, with objects in that namespace.
   const clusterScoped = kindSpelled(item.kind)?.scope === 'Cluster';

@@ -34,7 +34,7 @@ export function differences(before: unknown, after: unknown, path = ''): readonl
   ];
 }
 
-/** The value at a dotted path. */
+/** The value at a dotted path; undefined if there is none. */
 export function valueAt(object: JsonObject, path: string): unknown {
   let at: unknown = object;
   for (const part of path.split(/[.[\]]+/).filter((word) => word !== ''))
@@ -42,7 +42,7 @@ export function valueAt(object: JsonObject, path: string): unknown {
   return at;
 }
 
-/** A value with all its texts masked. */
+/** A value with each text, number and boolean in it replaced by the mask. */
 export function masked(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(masked);
   if (isJsonObject(value))

@@ -12,7 +12,8 @@ export interface TooDeep {
 }
 
 /**
- * Returns the first position in a YAML text that exceeds the nesting limit of the API; undefined if there is none. The
+ * Returns the first position in a YAML text that exceeds the nesting limit of the API with brackets, or the maximum
+ * indentation; undefined if there is none. The
  * parser recurses and would end the process on a text of a few thousand levels, so the tokens are checked before it
  * runs.
  */

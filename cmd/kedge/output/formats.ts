@@ -71,7 +71,10 @@ async function yamlText(data: unknown): Promise<string> {
   return stringify(data).trimEnd();
 }
 
-/** Renders objects in a format. */
+/**
+ * Renders objects in a format.
+ * @throws StatusError InvalidArgument for a JSONPath template with an unknown field or too much output
+ */
 export async function renderGroups(
   groups: readonly Group[],
   format: Format,
@@ -102,7 +105,7 @@ export async function renderGroups(
   }
 }
 
-/** Renders objects of one kind in a format. */
+/** Renders objects of one kind in a format. @throws StatusError as {@link renderGroups} */
 export function render(
   kind: AnyKind,
   objects: readonly JsonObject[],

@@ -97,12 +97,14 @@ export class JsonPathParser {
     const current = !root && this.#take('@');
     const segments: Segment[] = [];
     for (;;) {
-      if (this.#take('..')) throw this.#refuse('".." is not supported; name the fields');
+      if (this.#take('..'))
+        throw this.#refuse('is invalid: ".." is not supported; name the fields');
       if (this.#take('.*')) segments.push({ type: 'all' });
       else if (this.#take('.')) {
         const name = /^[\w-]+/.exec(this.#text.slice(this.#at))?.[0];
         // A dot alone is the whole document.
-        if (name === undefined && segments.length > 0) throw this.#refuse('a field is missing');
+        if (name === undefined && segments.length > 0)
+          throw this.#refuse('is invalid: a field is missing');
         if (name === undefined) continue;
         this.#at += name.length;
         segments.push({ type: 'field', name });
@@ -110,7 +112,7 @@ export class JsonPathParser {
       else break;
     }
     if (!root && !current && segments.length === 0 && this.#text[this.#at - 1] !== '.')
-      throw this.#refuse('a path such as .status is expected');
+      throw this.#refuse('is invalid: a path such as .status is expected');
     // As in kubectl: a path begins with the current item of a range.
     return { from: root ? 'root' : 'current', segments };
   }
@@ -119,7 +121,7 @@ export class JsonPathParser {
     this.#spaces();
     const segment = this.#inBrackets();
     this.#spaces();
-    if (!this.#take(']')) throw this.#refuse('"]" is expected');
+    if (!this.#take(']')) throw this.#refuse('is invalid: "]" is expected');
     return segment;
   }
 
@@ -130,7 +132,8 @@ export class JsonPathParser {
     if (this.#take('?(')) return this.#filter();
     const [whole, from, colon, to] =
       /^(-?\d{1,9})?(:)?(-?\d{1,9})?/.exec(this.#text.slice(this.#at)) ?? [];
-    if (!whole) throw this.#refuse(`a number, "*", a name in quotes or "?(" is expected`);
+    if (!whole)
+      throw this.#refuse(`is invalid: a number, "*", a name in quotes or "?(" is expected`);
     this.#at += whole.length;
     const number = (text: string | undefined): number | undefined =>
       text === undefined ? undefined : Number(text);
@@ -140,13 +143,13 @@ export class JsonPathParser {
 
   #filter(): Segment {
     this.#spaces();
-    if (this.#text[this.#at] !== '@') throw this.#refuse('a filter starts with "@"');
+    if (this.#text[this.#at] !== '@') throw this.#refuse('is invalid: a filter starts with "@"');
     const path = this.#path();
     this.#spaces();
     const operator = operators.find((word) => this.#take(word));
     const test = operator && this.#test(operator);
     this.#spaces();
-    if (!this.#take(')')) throw this.#refuse('")" is expected');
+    if (!this.#take(')')) throw this.#refuse('is invalid: ")" is expected');
     return { type: 'filter', path, test };
   }
 
@@ -157,7 +160,8 @@ export class JsonPathParser {
     const word = /^(true|false|null|-?\d{1,15}(\.\d{1,15})?)(?![\w.])/.exec(
       this.#text.slice(this.#at),
     )?.[0];
-    if (word === undefined) throw this.#refuse('a number, true, false, null or text in quotes');
+    if (word === undefined)
+      throw this.#refuse('is invalid: a number, true, false, null or a text in quotes is expected');
     this.#at += word.length;
     return { operator, value: JSON.parse(word) as number | boolean | null };
   }
@@ -182,7 +186,7 @@ export class JsonPathParser {
 
   #close(): void {
     this.#spaces();
-    if (!this.#take('}')) throw this.#refuse('"}" is expected');
+    if (!this.#take('}')) throw this.#refuse('is invalid: "}" is expected');
   }
 
   /** Consumes a whole word; false if the text does not continue with it. */

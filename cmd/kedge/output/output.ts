@@ -29,7 +29,7 @@ export function coloured(word: string): string {
   return word;
 }
 
-/** Age as text: 5s, 3m, 2h, 4d. */
+/** Age as text: 5s, 3m, 2h, 4d; `<unknown>` for an invalid time. */
 export function age(createdAt: unknown, now: number): string {
   const since = Date.parse(String(createdAt));
   if (Number.isNaN(since)) return '<unknown>';

@@ -4,12 +4,12 @@ import { contextFolder } from '../../kedge/connection/context-file.js';
 import type { DaemonConfig } from './settings.js';
 
 /** Workloads have a /run of their own. */
-const emptyInBoxes = /^(\/var)?\/run\//;
+const emptyInSandbox = /^(\/var)?\/run\//;
 
 /**
- * Returns the private paths outside the data directory: keys, the folder of the CLI's tokens of the daemon's user, which
- * is created, and the socket of the container engine. Workloads run as that user, so these paths must be hidden from
- * them.
+ * Returns the private paths outside the data directory: keys, the folder of the CLI's tokens of the daemon's user,
+ * which is created, and the socket of the container engine. Workloads run as that user, so these paths must be hidden
+ * from them.
  */
 export async function privatePaths({
   kekFile,
@@ -20,7 +20,7 @@ export async function privatePaths({
   // Created now: a directory that is created later would be visible in running workloads. A failure is ignored,
   // because kedge can't store tokens there either.
   await mkdir(tokens, { recursive: true, mode: 0o700 }).catch(() => undefined);
-  const socket = emptyInBoxes.test(dockerSocket) ? '' : dockerSocket;
+  const socket = emptyInSandbox.test(dockerSocket) ? '' : dockerSocket;
   const files = [kekFile, tlsKeyFile, socket].filter((file) => file !== '');
   return [tokens, ...files.map((file) => resolve(file))];
 }

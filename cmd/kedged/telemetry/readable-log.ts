@@ -12,7 +12,7 @@ function shown(value: unknown): string {
   return bare ? value : printable(JSON.stringify(value));
 }
 
-/** A log line as text for a terminal: time of day, level, message, fields. */
+/** A log line as text for a terminal: time of day, level, message, fields. A text that is not JSON is unchanged. */
 export function readableLine(json: string): string {
   let line: unknown;
   try {

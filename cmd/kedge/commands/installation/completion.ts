@@ -15,7 +15,7 @@ async function complete(root: Command, words: readonly string[]): Promise<void> 
 export function addCompletion(program: Command): void {
   const command = program
     .command('completion')
-    .addArgument(new Argument('<shell>', 'whose').choices(['bash', 'zsh', 'fish']))
+    .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
     .description('print a script that completes commands, options, types and names in a shell')
     .addHelpText(
       'after',

@@ -50,10 +50,10 @@ function terminalSize(): JsonObject {
   return { columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 };
 }
 
-/** Signals of `kedge` that the command gets. In a terminal, Ctrl-C is input of the command. */
+/** Signals that `kedge` passes on to the command. In a terminal, Ctrl-C is input of the command. */
 const forwarded = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Sends standard input, window sizes and signals. Returns the function that stops it. */
+/** Sends signals, and by option standard input and window sizes. Returns the function that stops it. */
 function forward(outgoing: Outgoing, options: ExecOptions): () => void {
   const { stdin, stdout } = process;
   const raw = options.tty === true && stdin.isTTY;
@@ -84,7 +84,7 @@ function signalOf(code: number): string {
   return Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0] ?? '';
 }
 
-/** The error with the instances of a service, if the given name is that of a service. */
+/** The error with up to five instances of a service if the given name is that of a service; else the error itself. */
 async function withInstances(
   client: ApiClient,
   { namespace, instance }: { readonly namespace: string; readonly instance: string },

@@ -80,7 +80,10 @@ export function addLogs(program: Command): void {
     )
     .option('--since <time>', 'only lines of the last period, such as 30s, 5m, 2h or 1d')
     .option('--until <time>', 'only lines from before the last period, such as 30s, 5m, 2h or 1d')
-    .option('--timestamps', 'print when each line was written; of a process to half a minute')
+    .option(
+      '--timestamps',
+      'print when each line was written; for a process accurate to half a minute',
+    )
     .option('-p, --previous', 'the output of the previous run, if it ended by itself')
     .action((name: string, options: LogsOptions) => logs(name, options));
   withExamples(
