@@ -6,7 +6,9 @@ export type NewCondition = Omit<Condition, 'lastTransitionAt' | 'reason'> & {
   readonly reason: Reason;
 };
 
-/** `setCondition` of the library, for conditions with a reason of {@link reasonTable}. Others do not compile. */
+/**
+ * `setCondition` of the library for conditions with a reason of {@link reasonTable}: the compiler refuses another one.
+ */
 export const setCondition: (
   conditions: readonly Condition[] | undefined,
   next: NewCondition,

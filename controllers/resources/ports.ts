@@ -47,7 +47,7 @@ export function portViolations(
     violations.push({ field, description });
   if (runtime === 'process') {
     if (network !== undefined && network !== 'host')
-      violation('network', 'a process uses the network of its node; remove it');
+      violation('network', 'a process uses the network of its node; omit this field');
     if (init !== undefined) violation('init', 'is not used by runtime process; remove it');
   }
   if (network === 'none' && ports.length > 0)

@@ -6,7 +6,7 @@ export const attachLimit = 127;
 
 /** Delay until a call is repeated after a refusal because other operations are running, milliseconds. */
 const busyMs = 2_000;
-/** The same after a refusal by a rate limit: a project recovers its rate within a minute. */
+/** Delay until a call is repeated after a refusal by a rate limit: a project recovers its rate within a minute. */
 const rateMs = 10_000;
 
 const error = (status: number, code: string, message: string): ErrorRow['example'] => ({
@@ -199,7 +199,9 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Reads the refusal in the body of an error: its first reason, else its status; without JSON, the words of the page. */
+/**
+ * Reads the refusal in the body of an error: its first reason, else its status; without JSON, the words of the page.
+ */
 export function refusalOf(status: number, body: unknown, text: string): Refusal {
   const { error: failure } = (body ?? {}) as { readonly error?: unknown };
   if (typeof failure !== 'object' || failure === null)

@@ -69,7 +69,7 @@ export async function checkPermissions(
     return [{ ...missing, state: 'missing', message }, ...unknown('it needs a project')];
   }
   if (zone === '')
-    return unknown('the class names no zone: the zones are those of the nodes; check it with one');
+    return unknown('the class names no zone; add parameter zone to check its permissions');
   const place = { project, zone };
   const read = (): Promise<unknown> => requests.api.disk(caller, { ...place, name: absentName });
   const reached = await endpointReport(endpoint, read);

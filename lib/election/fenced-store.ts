@@ -25,7 +25,7 @@ export function leadershipLost(name: string): StatusError {
 }
 
 /**
- * A store whose every write is part of a transaction that checks the lease first: a deposed leader can't write, even
+ * A store whose every write is part of a transaction that checks the lease first. A deposed leader can't write, even
  * before it notices: its writes reject with FailedPrecondition (LeadershipLost). Reads are those of the store itself.
  */
 export class FencedStore extends TransactionalWrites implements ObjectStore {

@@ -137,8 +137,8 @@ class Scan {
 
 /**
  * Refuses a message with fields that the API does not have, at any depth. (A JSON body with unknown names is refused
- * too.) JSON values (`google.protobuf.Struct`) contain only the field numbers of their own messages; the content of
- * `google.protobuf.Any` is not checked.
+ * too.) In a JSON value (`google.protobuf.Struct`), any name is accepted, but not an unknown field number. The content
+ * of `google.protobuf.Any` is not checked.
  * @throws StatusError InvalidArgument. It names the first ten fields, each with its message; for malformed bytes its
  * reason is MalformedMessage
  */

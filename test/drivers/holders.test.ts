@@ -79,7 +79,7 @@ describe('the holders of a volume on real devices', function () {
     mountVolume();
     const pid = await hold('sh', ['-c', 'echo; read line'], directory);
     expect(await unmount()).to.equal(
-      `${directory} is busy, held by pid ${pid} (sh); end process ${pid}; it stays attached until then`,
+      `${directory} is busy, held by pid ${pid} (sh); end process ${pid}; it stays attached until it is released`,
     );
     await endChild();
     expect(await unmount()).to.equal('done');
@@ -88,7 +88,7 @@ describe('the holders of a volume on real devices', function () {
   it('a process with it in another mount namespace is named by unmount and detach', async () => {
     mountVolume();
     const pid = await hold('unshare', ['--mount', 'sh', '-c', 'echo; read line'], '/');
-    const told = `${device} is in use, held by pid ${pid} (sh), which has it mounted at ${directory} in another mount namespace; restart the workload of process ${pid}, or end the process; it stays attached until then`;
+    const told = `${device} is in use, held by pid ${pid} (sh), which has it mounted at ${directory} in another mount namespace; restart the workload of process ${pid}, or end the process; it stays attached until it is released`;
     expect(await unmount()).to.equal(told);
     expect(await detach()).to.equal(told);
     await endChild();

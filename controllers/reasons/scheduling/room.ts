@@ -57,7 +57,7 @@ export function strictLimits({ object }: About<'Instance'>): Remedy {
   const service = serviceOf(object);
   return run(
     patchOf('service', service, { resources: { strict: null } }),
-    `the engine of node ${object.node ?? ''} lacks these limits; without them, let service ${service.namespace}/${service.name} run although they are not enforced`,
+    `the engine of node ${object.node ?? ''} lacks these limits: use an engine that has them, or let service ${service.namespace}/${service.name} run although they are not enforced`,
   );
 }
 
@@ -70,6 +70,6 @@ export function limitsNotEnforced({ object }: About<'Instance'>): Remedy {
       : `the kernel of node ${object.node ?? ''} needs the cgroup controllers of these limits`;
   return run(
     patchOf('service', service, { resources: null }),
-    `${needs}; without them, let service ${service.namespace}/${service.name} run without limits`,
+    `${needs}: provide them, or let service ${service.namespace}/${service.name} run without limits`,
   );
 }

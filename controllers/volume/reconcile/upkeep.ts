@@ -211,7 +211,7 @@ export class Upkeep {
     });
   }
 
-  /** V15: writes that no instance claims an unused volume. */
+  /** V15: writes to the status of a volume that no instance uses it. */
   async unbind(volume: Volume, request: ReconcileContext): Promise<Result> {
     const message = 'the volume has no attachments';
     await this.#effects.write(request, volume, {

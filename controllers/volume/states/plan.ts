@@ -46,7 +46,7 @@ export type VolumeAction =
   | { readonly type: 'detach' }
   /** Probes whether the provider still has it. */
   | { readonly type: 'probe' }
-  /** Delete the data, then the object. */
+  /** Deletes the data, then the object. */
   | { readonly type: 'reclaim'; readonly from: ReclaimedFrom }
   /** Deletes the object, keeps the data. */
   | { readonly type: 'forget'; readonly from: 'Pending' | ReclaimedFrom }
@@ -67,8 +67,8 @@ export function effectivePolicy(
 }
 
 /**
- * Whether a volume without a handle may have data: it was restored from a backup, and may have been provisioned and used
- * after it.
+ * Whether a volume without a handle may have data: it was restored from a backup, and may have been provisioned and
+ * used after it.
  */
 export function mayHaveBeenUsed({ neverUsed }: Volume): boolean {
   return neverUsed === false;

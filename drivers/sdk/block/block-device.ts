@@ -157,7 +157,7 @@ export function checkFileSystem(
   });
 }
 
-/** Reads the output of a failed e2fsck. @throws DriverError InUse if it failed only because the device is in use */
+/** Checks by its output why e2fsck failed. @throws DriverError InUse if the device is in use */
 function requireFree(device: string, words: string): void {
   if (/is (in use|mounted)/.test(words))
     throw new DriverError(

@@ -230,7 +230,7 @@ async function unmountInTurn(
       const found = await holders.holders({ directory: target });
       throw new DriverError(
         'InUse',
-        `${target} is busy, ${describeHolders(found)}; it stays attached until then`,
+        `${target} is busy, ${describeHolders(found)}; it stays attached until it is released`,
       );
     }
   }
@@ -262,7 +262,7 @@ async function requireReleased(host: NodeHost, device: string): Promise<void> {
 function inUse(device: string, found: readonly Holder[]): DriverError {
   return new DriverError(
     'InUse',
-    `${device} is in use, ${describeHolders(found)}; it stays attached until then`,
+    `${device} is in use, ${describeHolders(found)}; it stays attached until it is released`,
   );
 }
 

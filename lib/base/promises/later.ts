@@ -17,7 +17,7 @@ export function known<T>(given: T): Promise<T> {
   return promise;
 }
 
-/** Whether a value has to be awaited. What others return may be any thenable, which must not pass for a value. */
+/** Whether a value has to be awaited: a promise, or any other object with a method `then`. */
 export function isPromise<T>(given: Later<T>): given is Promise<T> {
   return typeof (given as { readonly then?: unknown } | null | undefined)?.then === 'function';
 }
@@ -27,7 +27,9 @@ function knownOf<T>(given: Later<T>): Later<T> {
   return isPromise(given) && value in given ? ((given as Known<T>)[value] as T) : given;
 }
 
-/** Calls `next` with a value: at once if it is known, otherwise when its promise resolves. Throws what `next` throws. */
+/**
+ * Calls `next` with a value: at once if it is known, otherwise when its promise resolves. Throws what `next` throws.
+ */
 export function after<T, R>(given: Later<T>, next: (value: T) => Later<R>): Later<R> {
   const found = knownOf(given);
   return isPromise(found) ? Promise.resolve(found).then(next) : next(found);

@@ -40,7 +40,7 @@ function treeOfCodes(): Node {
 
 /** The step of a state for four bits: `next * 512 + symbol + 1`, or -1 if there is no such code. */
 const steps: Int32Array = new Int32Array(256 * 16);
-/** Whether a text may end in a state: it has read padding, which is the begin of the code for the end. */
+/** 1 for each state in which a text may end: its last bits are padding, a prefix of the code for the end. */
 const mayEnd: Uint8Array = new Uint8Array(256);
 
 function fillSteps(): void {

@@ -32,7 +32,7 @@ export interface BackupHeader {
 /** The trailer of a backup. */
 export interface BackupTrailer {
   readonly objects: number;
-  /** SHA-256 of everything before, hexadecimal. */
+  /** SHA-256 of all bytes before this record, hexadecimal. */
   readonly sha256: string;
 }
 

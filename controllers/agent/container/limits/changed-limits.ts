@@ -106,7 +106,8 @@ export function unenforcedLimits(found: Limited): string | undefined {
 }
 
 /**
- * Describes the limits of the service that the kernel of a running container does not have; undefined if it has all.
+ * Describes the limits of a running container that its service requests and its engine does not support; undefined if
+ * there are none.
  * @param unsupported limits that the engine does not support
  */
 export function unsupportedLimits(
