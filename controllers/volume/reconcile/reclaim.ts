@@ -82,9 +82,9 @@ export class Reclaim {
   }
 
   /**
-   * Deletes the data. If the driver refuses the parameters of the attempt of a volume without a handle, nothing is where
-   * they say: the data would be where the class says now. If the driver refuses that as well, the reclaim policy
-   * `retain` permits to remove the object without a deletion.
+   * Deletes the data. If the driver refuses the parameters of the attempt of a volume without a handle, nothing is
+   * where they say: the data would be where the class says now. If the driver refuses that as well, the reclaim policy
+   * `retain` permits the removal of the object without a deletion of data.
    */
   async #delete(
     situation: VolumeSituation,

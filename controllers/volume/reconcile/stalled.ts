@@ -59,7 +59,8 @@ export class StalledOutcome {
         const call = { call: 'observe', startedAt, leastMs };
         return this.#effects.retried(request, volume, call, error);
       }
-      // In a restored backup an open deletion is of remains of that time. A used volume may have their name since.
+      // A deletion that a restored backup contains refers to a resource of that time. Its name may now be that of a
+      // volume with data, which must not be deleted.
       await prepared?.context.operations.clear('delete');
       await this.#effects.write(request, volume, {
         status: nextPhase('Stalled', 'observedAbsent'),
@@ -73,9 +74,9 @@ export class StalledOutcome {
   }
 
   /**
-   * Whether the place of a volume without a handle, which the driver refuses, is no longer of interest: the volume is
-   * being deleted, or has other parameters. It could be neither mended nor deleted otherwise. An error before the
-   * driver's call, such as that of a missing secret, says nothing about the place.
+   * Whether a volume without a handle, whose parameters the driver refuses, counts as absent: it is being deleted, or
+   * has other parameters now. Otherwise it could neither be provisioned nor deleted. An error before the driver's call,
+   * such as that of a missing secret, does not count.
    */
   async #isLeft(
     situation: VolumeSituation,
@@ -89,8 +90,8 @@ export class StalledOutcome {
 }
 
 /**
- * V9: deleted before it was usable, so there is no data to retain. A volume of a restored backup may have been used after
- * the backup.
+ * V9: deleted before it was usable, so there is no data to retain. A volume of a restored backup may have been used
+ * after the backup.
  */
 export function neverUsed(volume: Volume): VolumeStatus {
   return isDeleting(volume) && !volume.handle && !mayHaveBeenUsed(volume)
