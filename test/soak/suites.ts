@@ -103,8 +103,12 @@ export const soaks: Readonly<Record<string, Soak>> = {
     environment: { KEDGE_CLOUD_VOLUMES: '2000' },
   },
   'cloud-leaders': {
-    summary: 'another process takes over at each step of a volume that gets other parameters',
-    specs: ['test/dist/emulators/leaders/takeover.test.js'],
+    summary:
+      'another process takes over at each step of a volume that gets other parameters, and of a deletion',
+    specs: [
+      'test/dist/emulators/leaders/takeover.test.js',
+      'test/dist/emulators/leaders/deletion.test.js',
+    ],
     environment: { KEDGE_TAKEOVERS: 'all' },
   },
   'cloud-mutants': {

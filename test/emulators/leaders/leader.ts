@@ -13,6 +13,7 @@ import {
   parameterResolver,
   Sealer,
   secrets,
+  snapshotController,
   volumeController,
 } from '@kedge/controllers';
 import { driverNames, type EmulatedCloud } from '../sweep/emulated-cloud.js';
@@ -96,7 +97,7 @@ export class ProcessClock implements Clock {
 }
 
 /**
- * A process with the controller of volumes. One that is deposed still calls the provider, and notices its replacement at
+ * A process with the controllers of volumes and snapshots. One that is deposed still calls the provider, and notices its replacement at
  * its next write: the store refuses that, as behind the fence of an election. Then it ends.
  */
 export class Leader {
@@ -160,13 +161,12 @@ export class Leader {
       names: [name],
       get: (asked: string) => Promise.resolve(asked === name ? driver : undefined),
     };
-    manager.addController(
-      volumeController({
-        ...{ store, manager, clock, random, drivers, node: 'control', logger: silentLogger },
-        resolver: parameterResolver(manager.informer(secrets).lister, sealer),
-        policy: defaultPolicy,
-      }),
-    );
+    const options = {
+      ...{ store, manager, clock, random, drivers, node: 'control', logger: silentLogger },
+      resolver: parameterResolver(manager.informer(secrets).lister, sealer),
+      policy: defaultPolicy,
+    };
+    manager.addController(volumeController(options)).addController(snapshotController(options));
     this.#manager = manager;
     await manager.start();
   }
