@@ -106,6 +106,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
       recent: this.#recent,
       assigned: () => this.#assigned,
       losses: () => this.#pipeline.failures,
+      ready: () => this.#space.measured(),
       requireOpen: () => {
         if (this.#health.state === 'closed') throw storeClosed();
         this.#pipeline.requireRoom();
@@ -178,7 +179,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
   }
 
   #accept(set: WriteSet, operations: readonly Operation[]): void {
-    if (this.#space.error) this.#space.requireRoom(set, operations);
+    this.#space.accept(set, operations);
     if (set.changes.length > 0) this.#assigned = set.revision;
     notePending(set, this.#index, this.#recent);
   }
@@ -251,6 +252,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
     if (!revived || this.#health.state === 'closed') return;
     this.#history.settle(revived.checkpoint);
     this.#index.clearPending();
+    this.#space.clearPending();
     this.#publish(changesOf(revived.survived, this.#index));
     this.#assigned = this.revision;
     this.#recent.reset(this.revision);

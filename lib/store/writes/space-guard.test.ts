@@ -6,6 +6,7 @@ import {
   type EmbeddedStore,
   MemoryEngine,
   type ObjectStore,
+  type Operation,
   openStore,
   removeFinalizer,
   type Reserve,
@@ -241,6 +242,44 @@ describe('a store with a reserve', () => {
     disk.free = 0;
     await store.deleteByName(things, key('a'));
     expect(store.health().state).to.equal('full');
+    await store.close();
+  });
+
+  it('keeps it from ordinary writes if the disk was filled since the last measurement', async () => {
+    const { store, disk, clock } = await reserved();
+    await clock.advance(4_000);
+    disk.free = 0;
+    const inOrder: string[] = [];
+    const note = (name: string) => (outcome: string) => inOrder.push(`${name} ${outcome}`);
+    await Promise.all([
+      refusal(store.create(things, { name: 'new' })).then(note('create')),
+      refusal(store.deleteByName(things, key('a'))).then(note('delete')),
+      refusal(store.updateStatus(things, key('b'), { state: 'Idle' })).then(note('status')),
+    ]);
+    expect(inOrder).to.have.members(['create DiskFull', 'delete taken', 'status DiskFull']);
+    expect(disk.held, 'only the deletion released a part').to.equal(floor / 8);
+    expect(store.health().state).to.equal('full');
+    await store.close();
+  });
+
+  it('keeps it from ordinary writes that fit only with it, also after others', async () => {
+    const { store, disk, clock } = await reserved();
+    // Ordinary writes may take 16 MiB more than at the floor.
+    disk.free = floor / 2 + floor / 16;
+    await clock.advance(10_000);
+    const text = 'x'.repeat(1_000_000);
+    const operations = (prefix: string) =>
+      Array.from({ length: 15 }, (_, at): Operation => {
+        return { op: 'create', kind: things, object: { name: `${prefix}${at}`, text } as Thing };
+      });
+    const error: unknown = await store
+      .transact([...operations('v'), ...operations('w')])
+      .catch((e: unknown) => e);
+    expect(String(error)).to.match(/this write needs 3\d{7}: free disk space, or write less/);
+    const both = [operations('x'), operations('y')].map((set) => refusal(store.transact(set)));
+    expect(await Promise.all(both)).to.deep.equal(['taken', 'DiskFull']);
+    expect(await refusal(store.transact(operations('z').slice(0, 3)))).to.equal('taken');
+    expect(disk.held).to.equal(floor / 2);
     await store.close();
   });
 

@@ -59,11 +59,15 @@ export class SpaceGuard {
   /** Free bytes below which only final deletions are accepted. */
   readonly #finalBytes: number;
   readonly #workingBytes: number;
+  readonly #reserveBytes: number;
   #error: StatusError | undefined;
   /** Free and reserved bytes at the last measurement, minus the writes since. */
   #left = Infinity;
   #free = Infinity;
+  /** Bytes of accepted writes that are not on the disk yet. */
+  #pending = 0;
   #askedAt = -Infinity;
+  #measuredAt = -Infinity;
   #bytes = 0;
   #asking: Promise<void> | undefined;
   #timer: Timer | undefined;
@@ -74,6 +78,7 @@ export class SpaceGuard {
     this.#clock = clock;
     this.#logger = logger;
     this.#floor = floor;
+    this.#reserveBytes = reserveBytes;
     this.#workingBytes = Math.min(workingBytesMax, reserveBytes / 2);
     this.#finalBytes = floor / 2;
     const { reserve, location = '' } = engine;
@@ -91,18 +96,34 @@ export class SpaceGuard {
   }
 
   /**
-   * Accepts a write, and subtracts its bytes from the remaining ones while the disk is nearly full.
+   * Waits for a measurement if the last one is old and there is a reserve: other programs may have filled the disk, and
+   * an ordinary write must be refused before it needs the reserve. Undefined if no wait is needed.
+   */
+  measured(): Promise<void> | undefined {
+    return this.#reserve && !this.#isKnown ? this.#ask() : undefined;
+  }
+
+  /**
+   * Accepts a write. An ordinary one must not need the reserve, also after the accepted ones before it.
    * @throws StatusError ResourceExhausted (DiskFull) for a write without enough space.
    */
-  requireRoom({ changes, bytes }: WriteSet, operations: readonly Operation[]): void {
-    if (!this.#error) return;
-    this.#askAgain();
-    const final = changes.every(({ type }) => type === 'DELETED');
-    const bookkeeping = new Set<string>();
-    for (const { kind } of operations) if (kind.takenWhenFull) bookkeeping.add(kind.kind);
-    const less = changes.every((change) => leadsToLess(change, bookkeeping));
-    if (!final && (!less || this.#left - bytes < this.#finalBytes)) throw this.#error;
-    this.#left -= bytes;
+  accept({ changes, bytes }: WriteSet, operations: readonly Operation[]): void {
+    const spare = this.#left - this.#pending - bytes;
+    const isRoomy = !this.#error && spare >= this.#reserveBytes + this.#workingBytes;
+    if (!isRoomy && bytes > 0) {
+      this.#askAgain();
+      const final = changes.every(({ type }) => type === 'DELETED');
+      const bookkeeping = new Set<string>();
+      for (const { kind } of operations) if (kind.takenWhenFull) bookkeeping.add(kind.kind);
+      const less = changes.every((change) => leadsToLess(change, bookkeeping));
+      if (!final && (!less || spare < this.#finalBytes)) throw this.#error ?? this.#tooLarge(bytes);
+    }
+    this.#pending += bytes;
+  }
+
+  /** Forgets the accepted writes that are not on the disk, because their outcome was read back. */
+  clearPending(): void {
+    this.#pending = 0;
   }
 
   /**
@@ -113,14 +134,15 @@ export class SpaceGuard {
     if (!this.#reserve) return undefined;
     let bytes = this.#workingBytes;
     for (const record of records) bytes += record.bytes.length;
-    const known = this.#clock.monotonic() - this.#askedAt < 2 * everyMs;
-    return known && this.#free >= bytes ? undefined : this.#release(this.#reserve, bytes);
+    return this.#isKnown && this.#free >= bytes ? undefined : this.#release(this.#reserve, bytes);
   }
 
   /** Counts written bytes, and measures the free space again when it is due. */
   noteWritten(bytes: number): void {
     this.#bytes += bytes;
     this.#free -= bytes;
+    this.#left -= bytes;
+    this.#pending = Math.max(0, this.#pending - bytes);
     this.#askAgain();
   }
 
@@ -130,6 +152,10 @@ export class SpaceGuard {
     this.#timer?.cancel();
     await this.#asking;
     await this.#reserve?.close();
+  }
+
+  get #isKnown(): boolean {
+    return this.#clock.monotonic() - this.#measuredAt < 2 * everyMs;
   }
 
   async #release(reserve: DiskReserve, bytes: number): Promise<void> {
@@ -151,6 +177,7 @@ export class SpaceGuard {
   }
 
   async #measure(): Promise<void> {
+    const begunAt = this.#clock.monotonic();
     try {
       const free = await this.#engine.freeBytes?.();
       // In this order a piece that is allocated meanwhile is counted twice. In the other order it would not be counted.
@@ -161,6 +188,7 @@ export class SpaceGuard {
       // If the free space is unknown, writes are accepted: their callers handle failed ones.
       this.#logger.debug('the free space of the disk is unknown', { error: messageOf(error) });
     }
+    this.#measuredAt = begunAt;
     this.#measureLater();
   }
 
@@ -179,15 +207,32 @@ export class SpaceGuard {
     else this.#error = this.#full(free, held);
   }
 
+  /** The error of a write that fits on the disk neither by itself nor after the accepted ones. */
+  #tooLarge(bytes: number): StatusError {
+    const wanted = this.#pending > 0 ? `${bytes} after ${this.#pending} that wait` : `${bytes}`;
+    return this.#refusal(
+      `${this.#free} bytes free`,
+      `this write needs ${wanted}: free disk space, or write less at once`,
+    );
+  }
+
   #full(free: number, held: number): StatusError {
-    const { location } = this.#engine;
-    const where = location === undefined ? '' : ` (${location})`;
     const reserved = this.#reserve ? ` and ${held} in its reserve` : '';
     const only = this.#left < this.#finalBytes ? ' (only of objects without finalizers)' : '';
+    const remedy = 'free disk space, or delete objects that are not needed';
+    return this.#refusal(
+      `${free} bytes free${reserved}`,
+      `writes need ${this.#floor}: ${remedy}; deletions are still accepted${only}`,
+    );
+  }
+
+  #refusal(has: string, needed: string): StatusError {
+    const { location } = this.#engine;
+    const where = location === undefined ? '' : ` (${location})`;
     return new StatusError({
       code: 'ResourceExhausted',
       reason: 'DiskFull',
-      message: `the disk of the store${where} has ${free} bytes free${reserved}, and writes need ${this.#floor}: free disk space, or delete objects that are not needed; deletions are still accepted${only}`,
+      message: `the disk of the store${where} has ${has}, and ${needed}`,
       retryAfterMs: everyMs,
     });
   }

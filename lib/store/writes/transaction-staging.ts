@@ -34,6 +34,8 @@ export interface TransactionStagingOptions
   readonly assigned: () => number;
   /** Called before staging and after each pause. @throws StatusError if no transaction can be accepted */
   readonly requireOpen: () => void;
+  /** Called before a transaction that waits for no other. Undefined if it can be staged at once; never rejects. */
+  readonly ready: () => Promise<void> | undefined;
   /** Increases whenever accepted writes are lost: a set that was started before is staged again. */
   readonly losses: () => number;
 }
@@ -60,8 +62,12 @@ export class TransactionStaging {
     const { operations, reject } = call;
     try {
       requireOperations(operations);
-      if (this.#running) this.#wait(call);
-      else {
+      if (this.#running) return this.#wait(call);
+      const preparing = this.#options.ready();
+      if (preparing) {
+        this.#wait(call);
+        this.#running = preparing.then(() => this.#rest());
+      } else {
         const isLong = operations.length > oneTurnOperations;
         const taken = isLong
           ? { ...call, operations: new OperationCopy(operations).operations }
