@@ -69,6 +69,8 @@ export const limits = {
   pagedListsBytesMax: 134_217_728,
   /** Maximum time between two pages. */
   pagedListIdleMs: 300_000,
+  /** Bytes that the initial states of watches may keep in memory: replaced objects, and references to objects. */
+  initialStatesBytesMax: 268_435_456,
   /** Violations in one error. If there are more, one further entry has their number. */
   violationsMax: 1_000,
   /** Bytes of a REST body or a gRPC message from a client. */

@@ -218,7 +218,7 @@ export class LogStore extends TransactionalWrites implements EmbeddedStore {
     this.#kept.publish(kind, key, now, touch?.indexed);
     const expiresAt = now?.object.metadata.expiresAt;
     this.#expiries.note(kind, key, expiresAt ? Date.parse(expiresAt) : undefined);
-    if (before) this.#pages.noteReplaced(kind, before.size);
+    if (before) this.#reads.noteReplaced(kind, before.size);
   }
 
   async #expire(due: Expiry): Promise<void> {

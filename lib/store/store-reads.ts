@@ -17,6 +17,7 @@ import type { ObjectIndex } from './index/object-index.js';
 import type { PagedLists } from './index/paged-lists.js';
 import type { LazyObject } from './record/lazy-object.js';
 import { initialBatches } from './watch/initial-events.js';
+import { InitialSnapshots } from './watch/initial-snapshots.js';
 import type { WatchHub } from './watch/watch-hub.js';
 import { requireIndexSelection } from './writes/kind-checks.js';
 
@@ -27,6 +28,8 @@ export interface StoreReadsOptions {
   readonly kept: KeptIndexes;
   readonly pages: PagedLists;
   readonly hub: WatchHub;
+  /** The initial states of watches, bounded by `limits.initialStatesBytesMax` by default. */
+  readonly initial?: InitialSnapshots;
   readonly clock: Clock;
   /** Aborts when the store closes, which ends every watch. */
   readonly closing: AbortSignal;
@@ -35,9 +38,17 @@ export interface StoreReadsOptions {
 /** Reads of a store: objects, lists, watches. They return visible state, never a write that may still fail. */
 export class StoreReads {
   readonly #options: StoreReadsOptions;
+  readonly #initial: InitialSnapshots;
 
   constructor(options: StoreReadsOptions) {
     this.#options = options;
+    this.#initial = options.initial ?? new InitialSnapshots();
+  }
+
+  /** Counts bytes of an object that was replaced or deleted: unfinished lists and initial states keep it alive. */
+  noteReplaced(kind: string, bytes: number): void {
+    this.#options.pages.noteReplaced(kind, bytes);
+    this.#initial.noteReplaced(kind, bytes);
   }
 
   get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined> {
@@ -85,7 +96,8 @@ export class StoreReads {
     } else {
       fromRevision = hub.revision;
       const chunks = index.snapshot(kind.kind, options.namespace);
-      const batches = initialBatches(chunks, options, fromRevision, clock);
+      using snapshot = this.#initial.take(kind.kind, chunks);
+      const batches = initialBatches(snapshot, options, fromRevision, clock);
       for await (const batch of batches) {
         if (signal.aborted) return;
         yield batch as WatchBatch<T>;

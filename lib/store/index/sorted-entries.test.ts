@@ -47,6 +47,21 @@ describe('sorted entries', () => {
     );
   });
 
+  it('share the chunks of a prefix with its snapshots, which later changes leave alone', () => {
+    const entries = new SortedEntries<Entry>();
+    for (let value = 0; value < 3_000; value += 1)
+      entries.set({ key: `${['a', 'b', 'c'][value % 3]}/${value}`, value });
+    const ofB = entries.snapshotOf('b/');
+    expect(ofB.flat()).to.have.length(1_000);
+    const again = entries.snapshotOf('b/');
+    expect(ofB.filter((chunk) => again.includes(chunk)).length).to.be.above(0);
+    const before = ofB.flat();
+    for (let value = 1; value < 3_000; value += 3) entries.set({ key: `b/${value}`, value: -1 });
+    for (let value = 1; value < 1_500; value += 3) entries.delete(`b/${value}`);
+    expect(ofB.flat()).to.deep.equal(before);
+    expect(entries.snapshotOf('b/').flat()).to.have.length(500);
+  });
+
   it('store many thousands in chunks, in any order of insertion', () => {
     const entries = new SortedEntries<Entry>();
     const keys = Array.from({ length: 5_000 }, (_, n) => `k${(n * 7919) % 5_000}`);

@@ -64,11 +64,16 @@ export class SortedEntries<E extends Keyed> {
   snapshotOf(prefix: string): readonly (readonly E[])[] {
     const found: E[][] = [];
     for (let at = this.#chunkIndex(prefix); at < this.#chunks.length; at += 1) {
-      const entries = this.#chunks[at]?.entries ?? [];
+      const chunk = this.#chunks[at];
+      if (!chunk) break;
+      const { entries } = chunk;
       const from = position(entries, prefix);
       let to = from;
       while (entries[to]?.key.startsWith(prefix)) to += 1;
-      if (to > from) found.push(entries.slice(from, to));
+      if (to - from === entries.length) {
+        chunk.shared = true;
+        found.push(entries);
+      } else if (to > from) found.push(entries.slice(from, to));
       if (to < entries.length) break;
     }
     return found;
