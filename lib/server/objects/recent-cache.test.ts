@@ -14,4 +14,21 @@ describe('recent results', () => {
     const kept = (n: number) => heavy.of(keys[n]!, () => (made += 1));
     expect([kept(0), kept(0), kept(1), kept(1), kept(0)]).to.deep.equal([1, 1, 2, 2, 3]);
   });
+
+  it('the cache of recent results keeps none above its weight, and loses no other for it', () => {
+    const cache = new RecentCache<{ size: number }, string>(9, {
+      of: (text, { size }) => text.length + size,
+      max: 10,
+    });
+    let made = 0;
+    const of = (key: { size: number }) =>
+      cache.of(key, () => {
+        made += 1;
+        return 'text';
+      });
+    const small = { size: 1 };
+    const large = { size: 7 };
+    for (const key of [small, large, small, large, small]) of(key);
+    expect(made).to.equal(3);
+  });
 });

@@ -19,7 +19,7 @@ import { withStoredItems } from '../api/stored-items.js';
 import { requireKnownPaths } from '../schema/field-paths.js';
 import type { ObjectAccess } from '../api/object-access.js';
 import { accessesByIndex, indexSelection } from './kind-check-operations.js';
-import { RecentCache } from './recent-cache.js';
+import { RecentCache, roughBytes } from './recent-cache.js';
 import { listCaller, listResource } from './resource-list.js';
 import { watchResource } from './resource-watch.js';
 import { SharedAnswers } from './shared-answers.js';
@@ -43,13 +43,17 @@ export interface ResourceReadsOptions {
  */
 type EventForm = 'message' | 'stored' | 'text' | 'text with previous';
 
-/** Maximum number of objects whose form of the API is cached. */
+/** Maximum number of objects whose form of the API is cached, and their approximate bytes: they may be replaced. */
 const recentMax = 1_024;
+const recentBytesMax = 33_554_432;
 
 /** Get, List and Watch for every kind. */
 export class ResourceReads {
   readonly #options: ResourceReadsOptions;
-  readonly #recent = new RecentCache<ApiObject, JsonObject>(recentMax);
+  readonly #recent = new RecentCache<ApiObject, JsonObject>(recentMax, {
+    of: (_, object) => roughBytes(object),
+    max: recentBytesMax,
+  });
   /** The shared answers of each served kind, by the form of its events. */
   readonly #shared = new WeakMap<ServedKind, Map<EventForm, SharedAnswers>>();
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { systemClock } from '../../base/index.js';
+import { limits, systemClock } from '../../base/index.js';
 import {
   type ApiObject,
   boolean,
@@ -144,7 +144,8 @@ describe('answers with objects as they are stored', () => {
 
     function readsOf(kind: ServedKind['kind'], rules: object) {
       const admission = { message: () => messageOf(kind.kind) };
-      const options = { store, admission, clock: systemClock };
+      const planner = { requireAccess: () => undefined };
+      const options = { store, admission, planner, clock: systemClock };
       const reads = new ResourceReads(options as unknown as ResourceReadsOptions);
       return { reads, served: { kind, rules } as unknown as ServedKind };
     }
@@ -171,6 +172,26 @@ describe('answers with objects as they are stored', () => {
           schemas.decode(output, schemas.encode(output, shown)),
         );
       });
+
+    it('keep few bytes of objects that were read and replaced', async function () {
+      if (!globalThis.gc) return this.skip();
+      const { reads, served } = readsOf(things, {});
+      const key = { namespace: 'default', name: 'large' };
+      let stored: ApiObject = await store.create(things, { ...key, text: '' });
+      const alive: WeakRef<ApiObject>[] = [];
+      for (let n = 0; n < 150; n += 1) {
+        stored = await store.update(things, { ...stored, text: `${n}`.padEnd(1_000_000) } as never);
+        await reads.get(served, context, key);
+        alive.push(new WeakRef(stored));
+      }
+      await new Promise<void>((resolve) => {
+        setImmediate(resolve);
+      });
+      globalThis.gc();
+      // A part of them is kept for watchers.
+      const kept = alive.filter((one) => one.deref()).length;
+      expect(kept * 1_000_000).to.be.below(limits.watchRingBytes + 2 * 33_554_432);
+    });
 
     it('mask what the caller may not see, in lists, the present state, and events', async () => {
       const secret = 'the-secret-text';

@@ -17,7 +17,10 @@ const gzipItemsMin = 8;
 export class RestAnswers {
   readonly #crossOrigin: CrossOrigin;
   readonly #clock: Clock;
-  readonly #texts = new RecentCache<JsonObject, string>(textsMax);
+  readonly #texts = new RecentCache<JsonObject, string>(textsMax, {
+    of: ({ length }) => (length > textCharactersMax ? Infinity : length),
+    max: textsMax * textCharactersMax,
+  });
 
   constructor(crossOrigin: CrossOrigin, clock: Clock) {
     this.#crossOrigin = crossOrigin;
@@ -47,14 +50,7 @@ export class RestAnswers {
 
   /** The text of an answer to several callers, from the cache if possible. */
   text(answer: JsonObject): string {
-    let large: string | undefined;
-    const kept = this.#texts.of(answer, () => {
-      const text = JSON.stringify(answer);
-      if (text.length <= textCharactersMax) return text;
-      large = text;
-      return '';
-    });
-    return kept === '' ? (large ?? JSON.stringify(answer)) : kept;
+    return this.#texts.of(answer, () => JSON.stringify(answer));
   }
 
   /** Sends a list in pieces, compressed if the client accepts it. */
