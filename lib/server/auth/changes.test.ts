@@ -18,6 +18,7 @@ describe('changes of rights', () => {
       for await (const _ of rightsChanges(store, stop.signal)) told += 1;
     })();
     await settle();
+    expect(told, 'once the watch has begun').to.equal(1);
     told = 0;
   });
   afterEach(async () => {

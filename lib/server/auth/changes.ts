@@ -4,8 +4,8 @@ import type { StoreReader } from '../../store/index.js';
 import { policies, tokens, users } from './kinds.js';
 
 /**
- * Yields after changes that may revoke a right: a deleted token or node, a changed user or policy. Several changes may
- * be one yield.
+ * Yields once the watch has begun, and after changes that may revoke a right: a deleted token or node, a changed user or
+ * policy. Several changes may be one yield.
  * @throws StatusError of a watch that failed
  */
 export async function* rightsChanges(
@@ -16,7 +16,8 @@ export async function* rightsChanges(
   const fromRevision = store.revision;
   const ended = new AbortController();
   using link = linkSignals(signal, ended.signal);
-  let pending = false;
+  // The first yield is immediate: its consumer may have checked the rights before the watch began.
+  let pending = true;
   let wake: () => void = () => undefined;
   const changed = (): void => {
     pending = true;

@@ -92,4 +92,35 @@ describe('a stream with a begin and an end', () => {
     expect(log).to.include('close revoked');
     expect(await stream.next()).to.deep.equal({ done: true, value: undefined });
   });
+
+  it('frees its source at once when its signal ends it, also if the consumer asks for no value', async () => {
+    const stream = streamOf(numbers);
+    await stream.next();
+    end.abort(new Error('revoked'));
+    await Promise.resolve();
+    expect(log.slice(1).toSorted()).to.deep.equal(['close revoked', 'source over']);
+    expect(await stream.next().catch(String)).to.equal('Error: revoked');
+    expect(await stream.next()).to.deep.equal({ done: true, value: undefined });
+  });
+
+  it('closes what it opens for a consumer that has left meanwhile', async () => {
+    for (const failure of [undefined, new Error('no right')]) {
+      let settle: () => void = () => undefined;
+      const opened = new Promise<void>((resolve, reject) => {
+        settle = () => (failure ? reject(failure) : resolve());
+      });
+      const opening = new GuardedStream<number>({
+        open: async () => {
+          await opened;
+          return { source: numbers(), end: end.signal };
+        },
+        close: (thrown) => void log.push(`close ${(thrown as Error | undefined)?.message ?? ''}`),
+      });
+      const first = opening.next().catch(String);
+      await opening.return();
+      settle();
+      await first;
+    }
+    expect(log).to.deep.equal(['close ', 'close no right']);
+  });
 });

@@ -26,8 +26,12 @@ export class GuardedStream<T> implements AsyncIterableIterator<T> {
   #refuse: ((reason: unknown) => void) | undefined;
   // One listener for all values, because a race with one promise would leak memory per value.
   readonly #ended = (): void => {
-    if (this.#refuse) this.#fail(this.#end?.reason, this.#refuse);
+    const reason: unknown = this.#end?.reason;
+    if (this.#refuse) return this.#fail(reason, this.#refuse);
+    // The consumer may wait for its reader without end: the source is freed now, and the next call gets the reason.
+    this.#fail(reason, () => (this.#unreported = { reason }));
   };
+  #unreported: { readonly reason: unknown } | undefined;
 
   constructor(guard: StreamGuard<T>) {
     this.#guard = guard;
@@ -42,11 +46,10 @@ export class GuardedStream<T> implements AsyncIterableIterator<T> {
    * @throws the reason of the signal, regardless of how the source ends; errors of the source
    */
   next(): Promise<IteratorResult<T, undefined>> {
-    if (this.#isOver) return Promise.resolve({ done: true, value: undefined });
+    if (this.#isOver) return this.#over();
     const iterator = this.#iterator;
     if (!iterator) return this.#begin();
     return new Promise((resolve, reject) => {
-      if (this.#end?.aborted) return this.#fail(this.#end.reason, reject);
       this.#refuse = reject;
       iterator.next().then(
         (result) => {
@@ -87,13 +90,27 @@ export class GuardedStream<T> implements AsyncIterableIterator<T> {
     return { done: true, value: undefined };
   }
 
+  #over(): Promise<IteratorResult<T, undefined>> {
+    const unreported = this.#unreported;
+    this.#unreported = undefined;
+    if (!unreported) return Promise.resolve({ done: true, value: undefined });
+    return new Promise((_, reject) => this.#fail(unreported.reason, reject));
+  }
+
   async #begin(): Promise<IteratorResult<T, undefined>> {
     try {
       const { source, end } = await this.#guard.open();
+      // The consumer has left meanwhile.
+      if (this.#isOver) {
+        this.#guard.close();
+        return await this.#over();
+      }
       this.#end = end;
       end.addEventListener('abort', this.#ended, { once: true });
       this.#iterator = source[Symbol.asyncIterator]();
+      if (end.aborted) this.#ended();
     } catch (thrown) {
+      this.#isOver = false;
       this.#close(thrown);
       throw thrown;
     }

@@ -63,6 +63,53 @@ describe('sessions', () => {
   }
   const gone = new StatusError({ code: 'Unauthenticated', reason: 'InvalidToken', message: '' });
 
+  it('of many accounts share their limit: the account with the most loses its latest', async () => {
+    const sessions = new Sessions({
+      authenticator: { authenticate: () => Promise.resolve(ann) },
+      authorizer: accessControl(() => true),
+      clock: new FakeClock(),
+      logger: silentLogger,
+      max: 6,
+    });
+    const outcomes: string[] = [];
+    const freed: string[] = [];
+    const begin = async (subject: string): Promise<AsyncIterator<number>> => {
+      const identity = { ...ann, subject };
+      const name = `${subject} ${outcomes.length}`;
+      const source = async function* (): AsyncIterable<number> {
+        try {
+          yield await Promise.resolve(1);
+          await new Promise(() => undefined);
+        } finally {
+          freed.push(name);
+        }
+      };
+      const reader = run(sessions, identity, access, never, source)[Symbol.asyncIterator]();
+      outcomes.push(
+        await reader.next().then(
+          () => 'open',
+          (error: unknown) => StatusError.from(error).reason,
+        ),
+      );
+      return reader;
+    };
+    const flood: AsyncIterator<number>[] = [];
+    for (let n = 0; n < 7; n += 1) flood.push(await begin('flooder'));
+    const bob = await begin('bob');
+    for (let n = 0; n < 4; n += 1) await begin('eve');
+    const open = Array<string>(6).fill('open');
+    const refused = 'TooManyStreams';
+    expect(outcomes).to.deep.equal([...open, refused, 'open', 'open', 'open', 'open', refused]);
+    // Nobody reads them: their sources are freed nevertheless.
+    // Nobody reads them: their sources are freed nevertheless.
+    expect(freed).to.deep.equal(['flooder 5', 'flooder 4', 'flooder 3', 'flooder 2']);
+    const next = flood[2]?.next().catch((error: unknown) => StatusError.from(error).reason);
+    expect(await next).to.equal(refused);
+    await bob.return?.();
+    await begin('eve');
+    expect(outcomes.at(-1)).to.equal('open');
+  });
+
   it('end when they expire, to the millisecond', async () => {
     const clock = new FakeClock();
     const expiresAt = new Date(clock.now() + 60_000).toISOString();

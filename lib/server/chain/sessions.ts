@@ -23,6 +23,8 @@ export interface SessionOptions {
   readonly changes?: ((signal: AbortSignal) => AsyncIterable<void>) | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Maximum number of open streams; default 8,192. */
+  readonly max?: number;
 }
 
 interface Session {
@@ -41,7 +43,7 @@ export interface OpenSession {
   close(): void;
 }
 
-/** Maximum number of open streams; each costs memory. */
+/** Default maximum of open streams; each costs memory. */
 const sessionsMax = 8_192;
 /** Delay before a watch of rights that ended is started again. */
 const retryMs = 1_000;
@@ -51,6 +53,15 @@ function expired(): StatusError {
     code: 'Unauthenticated',
     reason: 'TokenExpired',
     message: 'the bearer token has expired; get another one and resume the stream',
+  });
+}
+
+function tooMany(max: number): StatusError {
+  return new StatusError({
+    code: 'ResourceExhausted',
+    reason: 'TooManyStreams',
+    message: `${max} streams are open, which is the limit, and no account has more than this one; close some, or retry later`,
+    retryAfterMs: 5_000,
   });
 }
 
@@ -65,10 +76,14 @@ function renarrowed(): StatusError {
 /**
  * Open streams with their rights: a stream ends with an error as soon as its token expires or is revoked, its user
  * is deleted, or no policy allows it any more.
+ *
+ * Their number is bounded. Beyond the limit, the account with the most streams loses its latest one, or is refused.
  */
 export class Sessions {
   readonly #options: SessionOptions;
   readonly #open = new Set<Session>();
+  /** The open streams of each account, oldest first. */
+  readonly #accounts = new Map<string, Set<Session>>();
   readonly #stop = new AbortController();
   #following: Promise<void> | undefined;
 
@@ -85,22 +100,17 @@ export class Sessions {
     access: Access | undefined,
     signal: AbortSignal,
   ): Promise<OpenSession> {
-    if (this.#open.size >= sessionsMax)
-      throw new StatusError({
-        code: 'ResourceExhausted',
-        reason: 'TooManyStreams',
-        message: `${sessionsMax} streams are open, which is the limit; close some, or retry later`,
-        retryAfterMs: 5_000,
-      });
+    const account = identity.uid ?? identity.subject;
+    if (this.#open.size >= (this.#options.max ?? sessionsMax)) this.#makeRoom(account);
     const session: Session = { identity, access, end: new AbortController() };
-    this.#open.add(session);
+    this.#add(account, session);
     this.#follow();
     const link = linkSignals(signal, session.end.signal);
     const timer = this.#untilExpiry(session);
     const close = (): void => {
       timer?.cancel();
       link[Symbol.dispose]();
-      this.#open.delete(session);
+      this.#remove(account, session);
     };
     try {
       // A right that was revoked after the authentication causes no further change event: check now.
@@ -116,6 +126,32 @@ export class Sessions {
   /** Ends the watch of rights. Open streams are not ended. */
   close(): void {
     this.#stop.abort();
+  }
+
+  /** Ends the latest stream of the account with the most, unless it is this one. @throws StatusError TooManyStreams */
+  #makeRoom(account: string): void {
+    const error = tooMany(this.#open.size);
+    let most = this.#accounts.get(account) ?? new Set<Session>();
+    let greatest = account;
+    for (const [other, sessions] of this.#accounts)
+      if (sessions.size > most.size) [greatest, most] = [other, sessions];
+    const latest = [...most].at(-1);
+    if (greatest === account || !latest) throw error;
+    this.#remove(greatest, latest);
+    latest.end.abort(error);
+  }
+
+  #add(account: string, session: Session): void {
+    this.#open.add(session);
+    const sessions = this.#accounts.get(account);
+    if (sessions) sessions.add(session);
+    else this.#accounts.set(account, new Set([session]));
+  }
+
+  #remove(account: string, session: Session): void {
+    this.#open.delete(session);
+    const sessions = this.#accounts.get(account);
+    if (sessions?.delete(session) && sessions.size === 0) this.#accounts.delete(account);
   }
 
   #untilExpiry(session: Session): Timer | undefined {
