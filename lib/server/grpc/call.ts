@@ -5,7 +5,7 @@ import type { Header } from '../http2/static-table.js';
 import type { Http2Stream, StreamEvents, StreamRequest } from '../http2/stream.js';
 import type { SentStatus } from './errors.js';
 import { answerHeaders, okTrailers, statusHeaders, timeoutMs } from './headers.js';
-import { headBytes, MessageReader } from './messages.js';
+import { headBytes, type MessageEvents, MessageReader } from './messages.js';
 
 /** Messages up to this length are copied behind their head; longer ones are sent as they are. */
 const copiedBytesMax = 4_096;
@@ -104,7 +104,7 @@ export class GrpcCall implements StreamEvents {
   open(events: RequestEvents): void {
     if (this.isOver) return;
     const encoding = this.header('grpc-encoding')?.slice(0, quotedMax) ?? 'identity';
-    this.#reader = new MessageReader(limits.requestBytesMax, encoding, {
+    const received: MessageEvents = {
       // A message that was decompressed meanwhile must not begin what was answered or cancelled.
       message: (bytes) => {
         if (!this.isOver) events.message(bytes);
@@ -114,7 +114,9 @@ export class GrpcCall implements StreamEvents {
       },
       ready: () => this.#credit(),
       fail: (status) => this.finish(status),
-    });
+    };
+    const { connection } = this.#stream;
+    this.#reader = new MessageReader(limits.requestBytesMax, encoding, received, connection);
     this.#reader.paused = !this.#isFlowing;
     if (this.#held.length > 0) this.#read(this.#held.take());
     if (this.#hasEnded) this.#reader.end();

@@ -6,6 +6,8 @@ import { DecompressionPace } from './decompression-pace.js';
 import { MessageReader } from './messages.js';
 
 describe('the pace of decompression', () => {
+  const one = {};
+
   it('lets two messages of all calls be decompressed at a time, and none of calls that are over', () => {
     const pace = new DecompressionPace();
     const started: number[] = [];
@@ -13,7 +15,7 @@ describe('the pace of decompression', () => {
     const over = new Set<number>();
     const isOver = (n: number) => () => over.has(n);
     for (let n = 0; n < 6; n += 1)
-      pace.begin(isOver(n), (done) => {
+      pace.begin(one, isOver(n), (done) => {
         started.push(n);
         ends.push(done);
       });
@@ -25,8 +27,33 @@ describe('the pace of decompression', () => {
     ends[0]?.();
     expect(started).to.deep.equal([0, 1, 4, 5]);
     for (const end of ends.slice(2)) end();
-    pace.begin(isOver(6), () => started.push(6));
+    pace.begin(one, isOver(6), () => started.push(6));
     expect(started).to.deep.equal([0, 1, 4, 5, 6]);
+  });
+
+  it('gives connections turns, so that one with many messages does not hold up others', () => {
+    const pace = new DecompressionPace();
+    const started: string[] = [];
+    const ends: (() => void)[] = [];
+    const begin = (connection: object, name: string): void =>
+      pace.begin(
+        connection,
+        () => false,
+        (done) => {
+          started.push(name);
+          ends.push(done);
+        },
+      );
+    for (let n = 0; n < 100; n += 1) begin(one, 'many');
+    const [second, third] = [{}, {}];
+    begin(second, 'second');
+    begin(third, 'third');
+    begin(second, 'second');
+    for (let n = 0; n < 6; n += 1) ends.shift()?.();
+    expect(started).to.deep.equal([
+      ...['many', 'many'],
+      ...['many', 'second', 'third', 'many', 'second', 'many'],
+    ]);
   });
 
   it('is that of the messages of each call', async () => {
@@ -35,6 +62,7 @@ describe('the pace of decompression', () => {
     const holds: (() => void)[] = [];
     for (let n = 0; n < 2; n += 1)
       pace.begin(
+        one,
         () => false,
         (done) => holds.push(done),
       );
@@ -50,6 +78,7 @@ describe('the pace of decompression', () => {
             ready: () => undefined,
             fail: () => undefined,
           },
+          one,
           pace,
         ),
     );

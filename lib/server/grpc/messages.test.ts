@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { seededRandom, statusCodes } from '../../base/index.js';
 import { eventually } from '../../testing/index.js';
 import type { SentStatus } from './errors.js';
-import { MessageReader } from './messages.js';
+import { type MessageEvents, MessageReader } from './messages.js';
 
 const bytesMax = 1_000;
 
@@ -21,12 +21,13 @@ class Recorder {
   readonly reader: MessageReader;
 
   constructor(encoding = 'identity') {
-    this.reader = new MessageReader(bytesMax, encoding, {
+    const events: MessageEvents = {
       message: (bytes) => void this.messages.push(bytes.toString()),
       end: () => (this.ended = true),
       ready: () => undefined,
       fail: (status) => (this.failure = status),
-    });
+    };
+    this.reader = new MessageReader(bytesMax, encoding, events, this);
   }
 
   get over(): boolean {

@@ -39,6 +39,7 @@ export class MessageReader {
   readonly #bytesMax: number;
   readonly #encoding: string;
   readonly #events: MessageEvents;
+  readonly #connection: object;
   readonly #pace: DecompressionPace;
   /** The received bytes of an incomplete head. */
   readonly #head = new GrowingBytes();
@@ -53,8 +54,18 @@ export class MessageReader {
   #isPaused = false;
   #failed = false;
 
-  /** @param pace of all readers of the process by default */
-  constructor(bytesMax: number, encoding: string, events: MessageEvents, pace = sharedPace) {
+  /**
+   * @param connection of the call, for its turns
+   * @param pace of all readers of the process by default
+   */
+  constructor(
+    bytesMax: number,
+    encoding: string,
+    events: MessageEvents,
+    connection: object,
+    pace = sharedPace,
+  ) {
+    this.#connection = connection;
     this.#pace = pace;
     this.#bytesMax = bytesMax;
     this.#encoding = encoding;
@@ -142,7 +153,7 @@ export class MessageReader {
     }
     this.#isDecompressing = true;
     const isOver = (): boolean => this.#failed;
-    this.#pace.begin(isOver, (done) => {
+    this.#pace.begin(this.#connection, isOver, (done) => {
       decompress(bytes, { maxOutputLength: this.#bytesMax }, (error, message) => {
         done();
         this.#decompressed(error, message);

@@ -75,6 +75,11 @@ export class Http2Stream {
     this.#carrier = carrier;
   }
 
+  /** The connection, which is the same for its streams. */
+  get connection(): object {
+    return this.#carrier;
+  }
+
   /** Bytes that wait to be sent. */
   get queuedBytes(): number {
     return this.#queuedBytes;
