@@ -1,10 +1,7 @@
-import type { LogCursor, LogLine, LogRequest } from '../runtime/log.js';
+import type { LogLine, LogRequest } from '../runtime/log.js';
 import type { EngineContainers, LogQuery } from './engine/engine-containers.js';
 import { isEngineError } from './engine/engine-error.js';
-import type { StreamPiece } from './engine/stream-frames.js';
-
-/** Longer lines are split here, which bounds memory regardless of the workload's output. */
-const lineBytesMax = 64 * 1024;
+import { disorderSeconds, LineReader, type Place, placeOf } from './log-frames.js';
 
 /** A container with a log. */
 export interface LoggedRun {
@@ -12,113 +9,12 @@ export interface LoggedRun {
   readonly container: string;
 }
 
-/**
- * A position after a line: the run, the time of the line's last frame (seconds since the epoch, and nanoseconds), and
- * the number of frames with this time that were read.
- */
-interface Place {
-  readonly run: number;
-  readonly seconds: number;
-  readonly nanoseconds: number;
-  readonly count: number;
-}
-
 /** The place before the first line of a run. */
 const noPlace = { seconds: 0, nanoseconds: 0, count: 0 };
-
-function placeOf(cursor: LogCursor | undefined): Place | undefined {
-  const [run, seconds, nanoseconds, count] = cursor ?? [];
-  if (
-    run === undefined ||
-    seconds === undefined ||
-    nanoseconds === undefined ||
-    count === undefined
-  )
-    return undefined;
-  return { run, seconds, nanoseconds, count };
-}
 
 /** A time in the engine's form: seconds and nine digits. */
 function engineTime(seconds: number, nanoseconds: number): string {
   return `${seconds}.${String(nanoseconds).padStart(9, '0')}`;
-}
-
-interface Stamp {
-  readonly seconds: number;
-  readonly nanoseconds: number;
-}
-
-/** Splits a frame `2026-01-01T00:00:00.123456789Z text`. A frame without a time is all text, with the stamp 0. */
-function stampOf(frame: Buffer): { readonly stamp: Stamp; readonly text: Buffer } {
-  const space = frame.indexOf(0x20);
-  const word = frame.subarray(0, Math.max(0, space)).toString('latin1');
-  const [, whole = '', fraction = '0', zone = ''] =
-    /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/.exec(word) ?? [];
-  const ms = Date.parse(`${whole}${zone}`);
-  if (!Number.isFinite(ms)) return { stamp: { seconds: 0, nanoseconds: 0 }, text: frame };
-  const stamp = { seconds: ms / 1_000, nanoseconds: Number(fraction.padEnd(9, '0')) };
-  return { stamp, text: frame.subarray(space + 1) };
-}
-
-/** Assembles the pieces of a log into lines, each with the position after it. */
-class LineReader {
-  readonly #run: number;
-  #skip: Place | undefined;
-  #last: Stamp = { seconds: 0, nanoseconds: 0 };
-  #count = 0;
-  #frame: Buffer[] = [];
-  readonly #open = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
-
-  constructor(run: number, after: Place | undefined) {
-    this.#run = run;
-    this.#skip = after;
-  }
-
-  /** The position at which to continue. */
-  get place(): Place {
-    return { run: this.#run, ...this.#last, count: this.#count };
-  }
-
-  *take({ stream, data, endsFrame }: StreamPiece): Generator<LogLine> {
-    this.#frame.push(data);
-    if (!endsFrame) return;
-    const { stamp, text } = stampOf(Buffer.concat(this.#frame));
-    this.#frame = [];
-    const same =
-      stamp.seconds === this.#last.seconds && stamp.nanoseconds === this.#last.nanoseconds;
-    this.#count = same ? this.#count + 1 : 1;
-    this.#last = stamp;
-    const skip = this.#skip;
-    if (skip && stamp.seconds === skip.seconds && stamp.nanoseconds === skip.nanoseconds) {
-      if (this.#count <= skip.count) return;
-    } else this.#skip = undefined;
-    let rest = Buffer.concat([this.#open[stream], text]);
-    for (;;) {
-      const end = rest.indexOf(0x0a);
-      if (end < 0 && rest.length < lineBytesMax) break;
-      const cut = end >= 0 && end <= lineBytesMax ? end : lineBytesMax;
-      yield this.#line(rest.subarray(0, cut));
-      rest = rest.subarray(end === cut ? cut + 1 : cut);
-    }
-    this.#open[stream] = Buffer.from(rest);
-  }
-
-  /** Yields the rest of each stream that does not end with a line break. */
-  *end(): Generator<LogLine> {
-    for (const stream of ['stdout', 'stderr'] as const) {
-      if (this.#open[stream].length > 0) yield this.#line(this.#open[stream]);
-      this.#open[stream] = Buffer.alloc(0);
-    }
-  }
-
-  #line(bytes: Buffer): LogLine {
-    const { run, seconds, nanoseconds, count } = this.place;
-    const cursor = [run, seconds, nanoseconds, count];
-    const content = bytes.toString('utf8');
-    if (seconds === 0) return { content, cursor };
-    const whole = new Date(seconds * 1_000).toISOString().slice(0, -'.000Z'.length);
-    return { content, cursor, time: `${whole}.${String(nanoseconds).padStart(9, '0')}Z` };
-  }
 }
 
 /** Dependencies of {@link readContainerLog}. */
@@ -222,7 +118,9 @@ class LogReading {
     const limit = this.#place?.run === run ? undefined : this.#limits?.get(run);
     const query: LogQuery = {
       follow,
-      ...(here ? { since: engineTime(here.seconds, here.nanoseconds) } : sinceOf(since)),
+      ...(here
+        ? { since: engineTime(here.seconds - disorderSeconds, here.nanoseconds) }
+        : sinceOf(since)),
       ...(limit !== undefined && { tail: limit }),
       ...untilOf(until),
     };

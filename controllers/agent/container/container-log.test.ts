@@ -1,0 +1,85 @@
+import { expect } from 'chai';
+import { type Random, seededRandom, systemClock } from 'kedge';
+import { FakeEngine, frame } from '../../testing/fake-engine.js';
+import type { LogCursor, LogLine } from '../runtime/log.js';
+import { readContainerLog } from './container-log.js';
+import { EngineClient } from './engine/engine-client.js';
+
+/** A stored frame: its time in nanoseconds, and its line. */
+interface Stored {
+  readonly at: number;
+  readonly line: string;
+}
+
+const second = 1_000_000_000;
+
+describe('the position of a line of a container', () => {
+  let engine: FakeEngine;
+  let stored: readonly Stored[];
+
+  beforeEach(async () => {
+    engine = await FakeEngine.start();
+    engine.answer = ({ url = '' }, response) => {
+      const query = new URL(url, 'http://engine').searchParams;
+      const [whole = '0', fraction = ''] = (query.get('since') ?? '0').split('.');
+      const since = Number(whole) * second + Number(fraction.padEnd(9, '0'));
+      response.writeHead(200);
+      for (const { at, line } of stored) {
+        if (at < since) continue;
+        const day = new Date(Math.floor(at / second) * 1_000).toISOString().slice(0, -5);
+        const time = `${day}.${String(at % second).padStart(9, '0')}Z`;
+        response.write(frame(line.startsWith('err') ? 2 : 1, `${time} ${line}\n`));
+      }
+      response.end();
+    };
+  });
+  afterEach(() => engine.stop());
+
+  async function read(after?: LogCursor): Promise<LogLine[]> {
+    const { containers } = new EngineClient({ socketPath: engine.socketPath, clock: systemClock });
+    const { signal } = new AbortController();
+    const lines: LogLine[] = [];
+    const options = {
+      containers,
+      runs: () => Promise.resolve([{ run: 1, container: 'c' }]),
+      lost: () => Promise.resolve(undefined),
+      nextRun: () => Promise.resolve(),
+    };
+    const request = { tail: 0, follow: false, signal, after };
+    for await (const line of readContainerLog(options, request)) lines.push(line);
+    return lines;
+  }
+  const contents = (lines: readonly LogLine[]): readonly string[] =>
+    lines.map(({ content }) => content);
+
+  /** Frames in the order of the engine: some have the time of the one before, some an earlier one. */
+  function disordered(random: Random, count: number): Stored[] {
+    let at = 1_000 * second;
+    return Array.from({ length: count }, (_, n) => {
+      const step = random.next();
+      if (step < 0.3) at += 0;
+      else if (step < 0.5) at -= Math.floor(random.next() * 1_000);
+      else if (step < 0.9) at += Math.floor(random.next() * 2_000);
+      else at += 2 * second;
+      return { at, line: `${random.next() < 0.5 ? 'out' : 'err'} ${n}` };
+    });
+  }
+
+  for (const seed of [1, 2, 3])
+    it(`is resumed without a gap or a repetition, also where the engine stored times in disorder (seed ${seed})`, async () => {
+      stored = disordered(seededRandom(seed), 60);
+      const lines = await read();
+      expect(contents(lines)).to.deep.equal(stored.map(({ line }) => line));
+      for (const [at, { cursor, content }] of lines.entries())
+        expect(contents(await read(cursor)), `after ${content}`).to.deep.equal(
+          contents(lines.slice(at + 1)),
+        );
+    });
+
+  it('of a line that the engine no longer keeps is before the first later line', async () => {
+    stored = [0, 1, 2].map((n) => ({ at: 1_000 * second + n, line: `out ${n}` }));
+    const [, { cursor } = { cursor: [] }] = await read();
+    stored = stored.slice(2);
+    expect(contents(await read(cursor))).to.deep.equal(['out 2']);
+  });
+});

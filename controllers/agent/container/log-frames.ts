@@ -1,0 +1,152 @@
+import type { LogCursor, LogLine } from '../runtime/log.js';
+import type { StreamPiece } from './engine/stream-frames.js';
+
+/** Longer lines are split here, which bounds memory regardless of the workload's output. */
+const lineBytesMax = 64 * 1024;
+
+/**
+ * The engine may store frames of the two streams of a container in another order than that of their times. Such times
+ * differ by less than this.
+ */
+export const disorderSeconds = 1;
+/** Maximum number of frames that are held back. */
+const earlyMax = 10_000;
+
+/**
+ * A position after a line: the run, the time of the line's last frame (seconds since the epoch, and nanoseconds), and
+ * the number of frames with this time that were read.
+ */
+export interface Place {
+  readonly run: number;
+  readonly seconds: number;
+  readonly nanoseconds: number;
+  readonly count: number;
+}
+
+/** The place of a cursor; undefined for a cursor of another runtime. */
+export function placeOf(cursor: LogCursor | undefined): Place | undefined {
+  const [run, seconds, nanoseconds, count] = cursor ?? [];
+  if (
+    run === undefined ||
+    seconds === undefined ||
+    nanoseconds === undefined ||
+    count === undefined
+  )
+    return undefined;
+  return { run, seconds, nanoseconds, count };
+}
+
+interface Stamp {
+  readonly seconds: number;
+  readonly nanoseconds: number;
+}
+
+/** Splits a frame `2026-01-01T00:00:00.123456789Z text`. A frame without a time is all text, with the stamp 0. */
+function stampOf(frame: Buffer): { readonly stamp: Stamp; readonly text: Buffer } {
+  const space = frame.indexOf(0x20);
+  const word = frame.subarray(0, Math.max(0, space)).toString('latin1');
+  const [, whole = '', fraction = '0', zone = ''] =
+    /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/.exec(word) ?? [];
+  const ms = Date.parse(`${whole}${zone}`);
+  if (!Number.isFinite(ms)) return { stamp: { seconds: 0, nanoseconds: 0 }, text: frame };
+  const stamp = { seconds: ms / 1_000, nanoseconds: Number(fraction.padEnd(9, '0')) };
+  return { stamp, text: frame.subarray(space + 1) };
+}
+
+function compare(a: Stamp, b: Stamp): number {
+  return a.seconds - b.seconds || a.nanoseconds - b.nanoseconds;
+}
+
+interface Frame {
+  readonly stream: StreamPiece['stream'];
+  readonly stamp: Stamp;
+  readonly text: Buffer;
+}
+
+/** Assembles the pieces of a log into lines, each with the position after it. */
+export class LineReader {
+  readonly #run: number;
+  /** The place of the last frame to skip; undefined once it was found, or is no longer kept. */
+  #after: Place | undefined;
+  /** Frames with a later time than this place: they are skipped if its frame comes after them. */
+  #early: Frame[] = [];
+  #last: Stamp = { seconds: 0, nanoseconds: 0 };
+  #count = 0;
+  #frame: Buffer[] = [];
+  readonly #open = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
+
+  /** @param after the place after which to begin, in a log that is read from {@link disorderSeconds} before it */
+  constructor(run: number, after: Place | undefined) {
+    this.#run = run;
+    this.#after = after;
+  }
+
+  *take({ stream, data, endsFrame }: StreamPiece): Generator<LogLine> {
+    this.#frame.push(data);
+    if (!endsFrame) return;
+    const frame = { stream, ...stampOf(Buffer.concat(this.#frame)) };
+    this.#frame = [];
+    if (this.#skips(frame)) return;
+    yield* this.#heldBack();
+    yield* this.#lines(frame);
+  }
+
+  /** Yields what was held back, and the rest of each stream that does not end with a line break. */
+  *end(): Generator<LogLine> {
+    yield* this.#heldBack();
+    for (const stream of ['stdout', 'stderr'] as const) {
+      if (this.#open[stream].length > 0) yield this.#line(this.#open[stream]);
+      this.#open[stream] = Buffer.alloc(0);
+    }
+  }
+
+  #skips(frame: Frame): boolean {
+    const after = this.#after;
+    if (!after) return false;
+    const { seconds } = frame.stamp;
+    const order = compare(frame.stamp, after);
+    if (order === 0) {
+      this.#noteStamp(frame.stamp);
+      if (this.#count < after.count) return true;
+      this.#after = undefined;
+      this.#early = [];
+      return true;
+    }
+    if (order < 0) return true;
+    if (seconds > after.seconds + disorderSeconds || this.#early.length >= earlyMax) return false;
+    this.#early.push(frame);
+    return true;
+  }
+
+  *#heldBack(): Generator<LogLine> {
+    this.#after = undefined;
+    for (const frame of this.#early.splice(0)) yield* this.#lines(frame);
+  }
+
+  #noteStamp(stamp: Stamp): void {
+    this.#count = compare(stamp, this.#last) === 0 ? this.#count + 1 : 1;
+    this.#last = stamp;
+  }
+
+  *#lines({ stream, stamp, text }: Frame): Generator<LogLine> {
+    this.#noteStamp(stamp);
+    let rest = Buffer.concat([this.#open[stream], text]);
+    for (;;) {
+      const end = rest.indexOf(0x0a);
+      if (end < 0 && rest.length < lineBytesMax) break;
+      const cut = end >= 0 && end <= lineBytesMax ? end : lineBytesMax;
+      yield this.#line(rest.subarray(0, cut));
+      rest = rest.subarray(end === cut ? cut + 1 : cut);
+    }
+    this.#open[stream] = Buffer.from(rest);
+  }
+
+  #line(bytes: Buffer): LogLine {
+    const { seconds, nanoseconds } = this.#last;
+    const cursor = [this.#run, seconds, nanoseconds, this.#count];
+    const content = bytes.toString('utf8');
+    if (seconds === 0) return { content, cursor };
+    const whole = new Date(seconds * 1_000).toISOString().slice(0, -'.000Z'.length);
+    return { content, cursor, time: `${whole}.${String(nanoseconds).padStart(9, '0')}Z` };
+  }
+}
