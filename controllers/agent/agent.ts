@@ -129,10 +129,9 @@ export class Agent implements Runnable {
     });
     for (const runtime of options.runtimes)
       runtime.onChange((id) => {
-        const keys = keysOfUid(id);
+        const found = keysOfUid(id);
+        const keys = found.length > 0 ? found : this.#waits.takeWaiting();
         for (const key of keys) this.#controller.enqueue(key);
-        if (keys.length > 0) return;
-        for (const key of this.#waits.takeWaiting()) this.#controller.enqueue(key);
       });
   }
 
@@ -186,6 +185,7 @@ export class Agent implements Runnable {
     if (waits) return waits;
     switch (state.state) {
       case 'starting':
+      case 'ending':
         return this.#starts.starting(instance, state);
       case 'running': {
         const next = await this.#starts.running(instance, state, instance.mounts ?? []);

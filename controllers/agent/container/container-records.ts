@@ -87,11 +87,13 @@ export class ContainerRecords {
     return (await readNumber(join(this.#folder(id), `memory-${run}`))) !== undefined;
   }
 
-  /** Records that a run ended at its memory limit, because the engine forgets it. */
-  async memoryLimitReached(id: string, run: number, now: number): Promise<void> {
-    const folder = this.#folder(id);
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    await this.#write(join(folder, `memory-${run}`), now);
+  /**
+   * Records that a run ended at its memory limit, because the engine forgets it. The workload may have been removed
+   * meanwhile.
+   * @throws Error ENOENT if there are no records of the workload
+   */
+  memoryLimitReached(id: string, run: number, now: number): Promise<void> {
+    return this.#write(join(this.#folder(id), `memory-${run}`), now);
   }
 
   /** Removes the records of a workload. */

@@ -14,6 +14,7 @@ import type {
 import { SharedCall } from '../runtime/shared-call.js';
 import { ChangeWaits } from './change-waits.js';
 import { ContainerCommands } from './commands/container-commands.js';
+import { ContainerEnds } from './container-ends.js';
 import { holdersAmong } from './container-holders.js';
 import { readContainerLog, readRun } from './container-log.js';
 import { ContainerRecords } from './container-records.js';
@@ -24,9 +25,7 @@ import { ContainerStops } from './container-stops.js';
 import { EngineWatch } from './engine-watch.js';
 import type { EngineClient } from './engine/engine-client.js';
 import { EngineOutages } from './outages/engine-outages.js';
-import { EngineStarts } from './outages/engine-starts.js';
 import { isEngineError } from './engine/engine-error.js';
-import { MemoryLimitEnds } from './limits/memory-limit-ends.js';
 import { withLimits } from './limits/running-limits.js';
 import { lostOutput } from './outages/lost-output.js';
 import { OutageRecord } from './outages/outage-record.js';
@@ -34,7 +33,6 @@ import { Images } from './images/images.js';
 import { ClusterNetwork } from './network/cluster-network.js';
 import { withoutRestartPolicy } from './restart-policy.js';
 import { RunContainer } from './run-container.js';
-import { StartRefusals } from './start-refusal.js';
 
 /** Deadline of the check whether the engine is available. */
 const availabilityMs = 5_000;
@@ -77,8 +75,7 @@ export class ContainerRuntime implements Runtime, Holders {
   readonly #watch: EngineWatch;
   readonly #outages: EngineOutages;
   readonly #commands: ContainerCommands;
-  readonly #refusals: StartRefusals;
-  readonly #memoryEnds: MemoryLimitEnds;
+  readonly #ends: ContainerEnds;
   readonly #waits: ChangeWaits;
   /** Shared, because every reconcile of a container checks the availability. */
   readonly #availability = new SharedCall(() => this.#probeEngine());
@@ -90,9 +87,7 @@ export class ContainerRuntime implements Runtime, Holders {
     const { engine, cluster, directory, clock, logger, policy } = options;
     const { containers } = engine;
     const { signal } = this.#closing;
-    this.#refusals = new StartRefusals(containers, signal);
     this.#records = new ContainerRecords(directory);
-    this.#memoryEnds = new MemoryLimitEnds(engine, this.#records, clock);
     this.#commands = new ContainerCommands({
       exec: engine.exec,
       directory: join(directory, 'commands'),
@@ -115,6 +110,12 @@ export class ContainerRuntime implements Runtime, Holders {
       signal,
     });
     this.#outages = new EngineOutages(clock, new OutageRecord(directory, logger));
+    this.#ends = new ContainerEnds({
+      ...{ engine, clock, logger, signal },
+      records: this.#records,
+      outages: this.#outages,
+      onKnown: (id) => this.#changed(id),
+    });
     this.#watch = new EngineWatch({
       outages: this.#outages,
       engine,
@@ -172,12 +173,7 @@ export class ContainerRuntime implements Runtime, Holders {
       return { state: 'absent' };
     if (state.state === 'running') return withLimits(engine, state, inspection, signal);
     if (state.state !== 'exited') return state;
-    if (!requested && (await this.#memoryEnds.include({ id, run: found.run }, inspection, signal)))
-      return { ...state, reason: 'OOMKilled' };
-    if (!requested && (await new EngineStarts(engine, this.#outages).ended(state, signal)))
-      return { ...state, reason: 'EngineRestarted' };
-    const refused = await this.#refusals.of({ ...found, exitCode: state.exitCode });
-    return refused === undefined ? state : { ...state, refused };
+    return this.#ends.of(id, found, inspection, state);
   }
 
   async requestStop(id: string, graceMs: number): Promise<StopProgress> {

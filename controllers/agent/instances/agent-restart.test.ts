@@ -108,6 +108,25 @@ describe('a restart of the agent', () => {
     }
   }
 
+  it('of one workload waits until the cause of its end is known, and reports it', async () => {
+    const key = { namespace: 'default', name: 'loop-0' };
+    const { uid } = (await store.get(instances, key))!.metadata;
+    const starts = runtime.starts.length;
+    runtime.become(uid, { state: 'ending', run: 1 });
+    await clock.advance(2_000);
+    await settle();
+    expect((await store.get(instances, key))?.status).to.equal('Running');
+    expect(runtime.starts.length).to.equal(starts);
+    const times = { startedAt: clock.now() - 3_000, exitedAt: clock.now() };
+    const end = { run: 1, exitCode: 137, reason: 'OOMKilled', requested: false } as const;
+    runtime.become(uid, { state: 'exited', ...end, ...times });
+    await settle();
+    expect((await store.get(instances, key))?.exitReason).to.equal('OOMKilled');
+    await clock.advance(10_000);
+    await settle();
+    expect(runtime.starts.length).to.equal(starts + 1);
+  });
+
   it('keeps the pace of workloads that crash again and again', async () => {
     await pass(100);
     const [one] = names;

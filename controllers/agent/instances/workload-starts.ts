@@ -100,11 +100,12 @@ export class WorkloadStarts {
     return this.running(instance, state, mounts);
   }
 
-  /** Reports the awaited condition of a starting workload, if the runtime returns one, and requeues for the next probe. */
+  /** Reports the awaited condition of a workload, if the runtime returns one, and requeues for the next probe. */
   async starting(
     instance: Instance,
-    { message }: Extract<WorkloadState, { state: 'starting' }>,
+    state: Extract<WorkloadState, { state: 'starting' | 'ending' }>,
   ): Promise<Result> {
+    const message = state.state === 'starting' ? state.message : undefined;
     if (message !== undefined)
       await this.#options.notes.note(instance, 'Starting', [
         noted('ContainersReady', false, 'Pulling', message),

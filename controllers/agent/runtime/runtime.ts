@@ -94,6 +94,8 @@ export type WorkloadState =
       /** Milliseconds since the epoch. */
       readonly startedAt: number;
     }
+  /** Its process has ended, and the cause is not known yet. The listener is notified. */
+  | { readonly state: 'ending'; readonly run: number }
   | {
       readonly state: 'exited';
       readonly run: number;

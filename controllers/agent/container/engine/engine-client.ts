@@ -128,7 +128,8 @@ export class EngineClient {
       filters: JSON.stringify(filters),
       ...{ since: seconds(sinceMs), until: seconds(untilMs) },
     };
-    for await (const event of this.#events(query, signal)) if (event.action === action) return true;
+    for await (const event of this.#events(query, signal))
+      if (event.action === action && event.id === container) return true;
     return false;
   }
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { systemClock } from 'kedge';
-import { eventually } from 'kedge/testing';
+import { silentLogger } from 'kedge';
+import { eventually, FakeClock } from 'kedge/testing';
 import { FakeEngine } from '../../../testing/fake-engine.js';
 import { ContainerRecords } from '../container-records.js';
 import { EngineClient } from '../engine/engine-client.js';
@@ -13,7 +13,6 @@ import { limitsIn } from '../engine/engine-limits.js';
 import { MemoryLimitEnds } from './memory-limit-ends.js';
 
 describe('an end of a container at its memory limit', () => {
-  const { signal } = new AbortController();
   const run = { id: randomUUID(), run: 3 };
   const killed = {
     ...{ id: 'e'.repeat(64), exitCode: 137, outOfMemory: false },
@@ -22,65 +21,173 @@ describe('an end of a container at its memory limit', () => {
   } as unknown as ContainerInspection;
   let directory: string;
   let engine: FakeEngine;
+  let clock: FakeClock;
+  let closing: AbortController;
   let ends: MemoryLimitEnds;
+  /** Ids of the workloads of which the listener was notified. */
+  let notified: string[];
+  const oom = `{"Type":"container","Action":"oom","Actor":{"ID":"${killed.id}"}}\n`;
   const open = (): MemoryLimitEnds =>
-    new MemoryLimitEnds(
-      new EngineClient({ socketPath: engine.socketPath, clock: systemClock }),
-      new ContainerRecords(directory),
-      systemClock,
-    );
+    new MemoryLimitEnds({
+      engine: new EngineClient({ socketPath: engine.socketPath, clock }),
+      records: new ContainerRecords(directory),
+      ...{ clock, logger: silentLogger, signal: closing.signal },
+      onKnown: (id) => notified.push(id),
+    });
 
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), 'kedge-memory-'));
+    await mkdir(join(directory, run.id));
     engine = await FakeEngine.start();
+    // The engine reported the end half a second after it.
+    clock = new FakeClock(killed.finishedAt! + 500);
+    closing = new AbortController();
+    notified = [];
     ends = open();
   });
   afterEach(async () => {
+    closing.abort();
     await engine.stop();
     await rm(directory, { recursive: true });
   });
+
+  /** The result once the search has ended. */
+  async function result(found = killed, by = ends): Promise<boolean | undefined> {
+    expect(await by.include(run, found), 'while it is searched').to.equal(undefined);
+    await eventually('the end of the search', () => notified.length > 0);
+    expect(notified).to.deep.equal([run.id]);
+    return by.include(run, found);
+  }
 
   it('is known by the event that the engine sends after the end, also once the engine has lost it', async () => {
     const queries: URLSearchParams[] = [];
     engine.answer = ({ url = '' }, response) => {
       queries.push(new URL(url, 'http://engine').searchParams);
       response.writeHead(200).flushHeaders();
-      if (queries.length > 1) response.end();
-      else response.write(`{"Type":"container","Action":"oom","Actor":{"ID":"${killed.id}"}}\n`);
+      response.write(oom);
     };
-    expect(await ends.include(run, killed, signal)).to.equal(true);
+    expect(await result()).to.equal(true);
     const [query] = queries;
     expect([query?.get('since'), query?.get('until')]).to.deep.equal([
       '1700000000.000',
-      '1700000010.500',
+      '1700000012.000',
     ]);
     expect(JSON.parse(query?.get('filters') ?? '')).to.deep.equal({
       ...{ type: ['container'], container: [killed.id], event: ['oom'] },
     });
-    expect(await open().include(run, killed, signal)).to.equal(true);
+    expect(await open().include(run, killed), 'of another process').to.equal(true);
     expect(queries).to.have.length(1);
-    expect(await ends.include({ ...run, run: 4 }, killed, signal)).to.equal(false);
   });
 
-  it('waits for the event until the engine ends its answer', async () => {
+  it('is searched once for all callers, who do not wait, until the engine ends its answer', async () => {
     let end: (() => void) | undefined;
     engine.answer = (_request, response) => {
       response.writeHead(200).flushHeaders();
       end = () => response.end();
     };
-    let answer: boolean | undefined;
-    const asked = ends.include(run, killed, signal).then((found) => (answer = found));
+    const asked = await Promise.all([1, 2, 3].map(() => ends.include(run, killed)));
+    expect(asked).to.deep.equal([undefined, undefined, undefined]);
     await eventually('the query', () => end !== undefined);
-    expect(answer).to.equal(undefined);
+    expect(notified).to.deep.equal([]);
     end?.();
-    expect(await asked).to.equal(false);
+    await eventually('the end of the search', () => notified.length > 0);
+    for (let n = 0; n < 3; n += 1) expect(await ends.include(run, killed)).to.equal(false);
+    expect(engine.calls.filter((call) => call.includes('/events'))).to.have.length(1);
   });
 
-  it('is not looked up without a limit, for another exit code, or where the engine reports it', async () => {
+  it('counts as unknown after 5 s if the engine does not end its answer', async () => {
+    let isAsked = false;
+    engine.answer = (_request, response) => {
+      response.writeHead(200).flushHeaders();
+      response.write(oom.replace(killed.id, 'f'.repeat(64)));
+      isAsked = true;
+    };
+    expect(await ends.include(run, killed)).to.equal(undefined);
+    await eventually('the query', () => isAsked);
+    await clock.advance(4_999);
+    expect(notified).to.deep.equal([]);
+    await clock.advance(1);
+    await eventually('the end of the search', () => notified.length > 0);
+    expect(await ends.include(run, killed)).to.equal(false);
+  });
+
+  for (const [what, answer] of [
+    ['refuses the query', 400],
+    ['fails', 500],
+  ] as const)
+    it(`counts as unknown if the engine ${what}`, async () => {
+      engine.answer = (_request, response) => {
+        response.writeHead(answer).end('{"message":"no"}');
+      };
+      expect(await result()).to.equal(false);
+    });
+
+  it('is searched from the end if the clock of the engine was set back while the container ran', async () => {
+    let since: string | null = null;
+    engine.answer = ({ url = '' }, response) => {
+      since = new URL(url, 'http://engine').searchParams.get('since');
+      response.writeHead(200).end(oom);
+    };
+    expect(await result({ ...killed, startedAt: 1_700_000_060_000 })).to.equal(true);
+    expect(since).to.equal('1700000009.500');
+  });
+
+  for (const [what, skewMs, until] of [
+    ['is behind that of the engine', -60_000, '1700000011.500'],
+    ['is ahead of it', 60_000, '1700000021.500'],
+  ] as const)
+    it(`is awaited for a limited time if the clock of kedged ${what}`, async () => {
+      clock = new FakeClock(killed.finishedAt! + skewMs);
+      ends = open();
+      let asked: string | null = null;
+      engine.answer = ({ url = '' }, response) => {
+        asked = new URL(url, 'http://engine').searchParams.get('until');
+        response.writeHead(200).end();
+      };
+      expect(await result()).to.equal(false);
+      expect(asked).to.equal(until);
+    });
+
+  it('does not bring back the records of a workload that was removed meanwhile', async () => {
+    engine.answer = (_request, response) => {
+      response.writeHead(200).end(oom);
+    };
+    await rm(join(directory, run.id), { recursive: true });
+    expect(await result()).to.equal(true);
+    expect(await new ContainerRecords(directory).workloads()).to.deep.equal([]);
+  });
+
+  it('is searched for at most 16 containers at a time', async () => {
+    const open: (() => void)[] = [];
+    engine.answer = (_request, response) => {
+      response.writeHead(200).flushHeaders();
+      open.push(() => response.end());
+    };
+    const containers = Array.from({ length: 20 }, (_, n) => ({ ...killed, id: `c${n}` }));
+    for (const each of containers) await ends.include(run, each);
+    await eventually('the first searches', () => open.length === 16);
+    for (const end of open.splice(0, 4)) end();
+    await eventually('the last searches', () => open.length === 16);
+    for (const end of open) end();
+    await eventually('the end of all', () => notified.length === 20);
+  });
+
+  it('is not searched after the runtime is closed', async () => {
+    engine.answer = (_request, response) => {
+      response.writeHead(200).flushHeaders();
+    };
+    expect(await ends.include(run, killed)).to.equal(undefined);
+    closing.abort();
+    expect(await ends.include(run, { ...killed, id: 'f' })).to.equal(undefined);
+    await eventually('the end of the timers', () => clock.pending === 0);
+    expect(notified).to.deep.equal([]);
+  });
+
+  it('is not searched without a limit, for another exit code, or where the engine reports it', async () => {
     const withoutLimit = { ...killed, limits: limitsIn({}) };
-    expect(await ends.include(run, withoutLimit, signal)).to.equal(false);
-    expect(await ends.include(run, { ...killed, exitCode: 1 }, signal)).to.equal(false);
-    expect(await ends.include(run, { ...killed, outOfMemory: true }, signal)).to.equal(true);
+    expect(await ends.include(run, withoutLimit)).to.equal(false);
+    expect(await ends.include(run, { ...killed, exitCode: 1 })).to.equal(false);
+    expect(await ends.include(run, { ...killed, outOfMemory: true })).to.equal(true);
     expect(engine.calls).to.deep.equal([]);
   });
 });
