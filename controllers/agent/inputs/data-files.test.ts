@@ -72,11 +72,19 @@ describe('data files', () => {
     expect(hidden).to.have.length(1);
   });
 
-  it('are readable for their user only, and go with their owner', async () => {
-    await files.write('owner', 'set', new Map([['key', 'value']]));
-    const file = await stat(join(files.at('owner', 'set'), 'key'));
-    expect(file.mode & 0o777).to.equal(0o400);
-    expect((await stat(files.directory)).mode & 0o777).to.equal(0o700);
+  it('are readable for any user of their workload but no other of the node, and go with their owner', async () => {
+    const umask = process.umask(0o077);
+    try {
+      await files.write('owner', 'set', new Map([['deep/down/key', 'value']]));
+    } finally {
+      process.umask(umask);
+    }
+    const set = files.at('owner', 'set');
+    const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
+    expect(await modeOf(join(set, 'deep/down/key'))).to.equal(0o444);
+    for (const path of ['deep/down', 'deep', '..data', '.'])
+      expect(await modeOf(join(set, path)), path).to.equal(0o755);
+    expect(await modeOf(files.directory)).to.equal(0o700);
     expect(await files.owners()).to.deep.equal(['owner']);
     expect([await files.has('owner', 'set'), await files.has('owner', 'x')]).to.deep.equal([
       true,

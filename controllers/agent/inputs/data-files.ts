@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import {
+  chmod,
   lstat,
   mkdir,
   mkdtemp,
@@ -20,6 +21,11 @@ import {
 
 /** In-memory file systems: the types tmpfs and ramfs of statfs(2). */
 const inMemory: readonly number[] = [0x01021994, 0x858458f6];
+/**
+ * Modes of the directories and files of a set. Its workload may run as any user. Other users of the node can't pass
+ * the directory above.
+ */
+const modes = { directory: 0o755, file: 0o444 };
 /** The symbolic link that switches all files of a version atomically. */
 const current = '..data';
 
@@ -93,7 +99,12 @@ export class DataFiles {
         const file = join(version, path);
         await mkdir(dirname(file), { recursive: true, mode: 0o700 });
         await writeFile(file, content, { mode: 0o400, flag: 'wx' });
+        // The umask of the daemon does not apply to chmod.
+        await chmod(file, modes.file);
+        for (let above = dirname(file); above !== directory; above = dirname(above))
+          await chmod(above, modes.directory);
       }
+      for (const each of [version, directory]) await chmod(each, modes.directory);
     } catch (error) {
       // Otherwise each failed attempt would occupy memory.
       await rm(version, { recursive: true, force: true });

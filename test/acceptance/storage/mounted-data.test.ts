@@ -90,6 +90,20 @@ describe('secretMounts and configmapMounts', function () {
     });
   });
 
+  it('can be read by a workload of another user than that of kedged', async function () {
+    // Only root can start one.
+    if (process.getuid?.() !== 0) this.skip();
+    await daemon.ok('POST', `${base}/secrets`, { name: 'key', data: { 'key.pem': 'private' } });
+    await daemon.ok('POST', `${base}/services`, {
+      ...{ name: 'nobodys', runtime: 'process', user: '65534:65534', command: ['sleep', '600'] },
+      secretMounts: [{ name: 'key', mountPath: '/run/keys' }],
+      terminationGracePeriodSeconds: 0,
+    });
+    await running('nobodys-0');
+    const read = await daemon.cli('exec', 'nobodys-0', '--', 'cat', '/run/keys/key.pem');
+    expect([read.code, read.stdout], read.stderr).to.deep.equal([0, 'private']);
+  });
+
   it('the next daemon removes the files of a killed one whose data directory was removed', async () => {
     const folders: string[] = [];
     const killed = async (): Promise<TestDaemon> => {
