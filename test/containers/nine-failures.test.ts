@@ -98,6 +98,14 @@ describe('one command tells cause and remedy of each failure of containers', fun
     return (server.address() as AddressInfo).port;
   }
 
+  async function freePort(): Promise<number> {
+    const server = createServer();
+    const port = await listen(server);
+    servers = servers.filter((each) => each !== server);
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
+
   const leadTo = async (which: Failure['engine']): Promise<void> => {
     await rm(socket, { force: true });
     if (which === 'none') return;
@@ -146,6 +154,29 @@ describe('one command tells cause and remedy of each failure of containers', fun
       }),
       cause: ['address already in use'],
       remedy: ['ports[].hostPort', 'a port that is free on the node', 'ss -lntup'],
+    },
+    {
+      name: 'a port that a container of another program has',
+      given: async () => {
+        taken = await freePort();
+        engine.docker('network', 'create', 'kedge-test-other');
+        const other = engine.docker(
+          ...['run', '--detach', '--network', 'kedge-test-other'],
+          ...['--publish', `127.0.0.1:${taken}:80`, busyboxImage, 'sleep', '600'],
+        );
+        return () => {
+          engine.docker('rm', '--force', other);
+          return Promise.resolve(engine.docker('network', 'rm', 'kedge-test-other'));
+        };
+      },
+      service: () => ({ ports: [{ name: 'http', port: 80, hostPort: taken }] }),
+      cause: ['port is already allocated'],
+      remedy: [
+        'ports[].hostPort',
+        'a port that is free on the node',
+        'docker ps --filter publish=',
+      ],
+      heals: true,
     },
     {
       name: 'a command that does not exist',

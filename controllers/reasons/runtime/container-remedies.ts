@@ -100,14 +100,19 @@ export function outOfMemory({ object }: About<'Instance'>): Remedy {
   );
 }
 
-/** The remedy if another program of the node listens on a port that the engine is to publish. */
+/** The remedy if another program or container of the node has a port that the engine is to publish. */
 export function portTaken({ object, message }: About<'Instance'>): Remedy {
   const service = serviceOf(object);
-  const port = engineTexts.portTaken.portIn(message);
+  const { isOfContainer, portIn } = engineTexts.portTaken;
+  const port = portIn(message);
+  const filtered = (option: string): string => (port === undefined ? '' : ` ${option}`);
+  const holder = isOfContainer(message)
+    ? `remove the container that has it (docker ps${filtered(`--filter publish=${port}`)})`
+    : `end the process that listens on it (ss -lntup${filtered(`'sport = :${port}'`)})`;
   return set(
     `ports[].hostPort of service ${service.namespace}/${service.name}`,
     'a port that is free on the node, or remove it',
     command('edit', 'service', service),
-    `or end the process that listens on it (ss -lntup${port === undefined ? '' : ` 'sport = :${port}'`}); the start is retried automatically`,
+    `or ${holder}; the start is retried automatically`,
   );
 }

@@ -12,8 +12,12 @@ export const engineTexts = {
      */
     isIn: (message: string): boolean =>
       /address already in use|port is already allocated/.test(message),
-    /** The port in the first of these texts. */
+    /** Whether another container has the port. The engine need not listen on it. */
+    isOfContainer: (message: string): boolean => message.includes('port is already allocated'),
+    /** The port in these texts. */
     portIn: (message: string): string | undefined =>
-      /:(\d+): bind: address already in use/.exec(message)?.[1],
+      /:(\d+)(?:: bind: address already in use| failed: port is already allocated)/.exec(
+        message,
+      )?.[1],
   },
 } as const;
