@@ -75,7 +75,11 @@ export function containerConfig(plan: ContainerPlan): JsonObject {
       ...limits,
       // Only Kedge restarts workloads.
       RestartPolicy: { Name: 'no' },
-      LogConfig: { Type: 'local', Config: { 'max-size': '10m', 'max-file': '3' } },
+      // Docker 20.10 omits the last rotated file from a read since a time if the one before it is compressed and older.
+      LogConfig: {
+        Type: 'local',
+        Config: { 'max-size': '10m', 'max-file': '3', compress: 'false' },
+      },
       ...networkOfHost,
       Mounts: mounts.map(({ source, target, readOnly, propagation }) => ({
         Type: 'bind',

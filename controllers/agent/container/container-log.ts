@@ -1,7 +1,13 @@
+import { linkSignals } from 'kedge';
 import type { LogLine, LogRequest } from '../runtime/log.js';
 import type { EngineContainers, LogQuery } from './engine/engine-containers.js';
 import { isEngineError } from './engine/engine-error.js';
+import { ReadAhead } from './engine/read-ahead.js';
+import type { StreamPiece } from './engine/stream-frames.js';
 import { disorderSeconds, LineReader, type Place, placeOf } from './log-frames.js';
+
+/** Bytes that are read of a followed log at once: less than half of the 10 MB at which the engine rotates it. */
+const followedBytesMax = 4 * 1024 * 1024;
 
 /** A container with a log. */
 export interface LoggedRun {
@@ -87,9 +93,9 @@ class LogReading {
     for (const logged of runs) {
       const { run } = logged;
       if (run < (this.#place?.run ?? 0) || this.#limits.get(run) === 0) continue;
+      if (this.#request.follow && logged === runs.at(-1)) yield* this.#followed(logged);
       // A follower may miss the last frames of a container, so the log is read once more after its end.
-      if (this.#request.follow && logged === runs.at(-1)) yield* this.#read(logged, true);
-      yield* this.#read(logged, false);
+      yield* this.#read(logged);
       yield* this.#gap(logged);
       // The position also moves past a run without output.
       if (this.#place?.run !== run) this.#place = { run, seconds: 0, nanoseconds: 0, count: 0 };
@@ -111,10 +117,47 @@ class LogReading {
     if (after?.join() !== cursor.join()) yield { content, cursor };
   }
 
-  async *#read({ run, container }: LoggedRun, follow: boolean): AsyncGenerator<LogLine> {
-    const { since, until, signal } = this.#request;
+  /**
+   * The lines of a container until its end. An engine that is behind with a followed log at its second rotation omits
+   * what is in between without an error (Docker 20.10). So the engine is never delayed by a slow reader, and the log is
+   * read without following it before it can be rotated twice.
+   */
+  async *#followed(logged: LoggedRun): AsyncGenerator<LogLine> {
+    const stop = new AbortController();
+    using link = linkSignals(this.#request.signal, stop.signal);
+    try {
+      for (let isCut = true; isCut; ) {
+        const kept = this.#open(logged, false);
+        yield* this.#lines(kept.reader, kept.pieces);
+        const { reader, pieces } = this.#open(logged, true, link.signal);
+        const ahead = new ReadAhead(pieces, followedBytesMax);
+        yield* this.#lines(reader, ahead);
+        ({ isCut } = ahead);
+      }
+    } finally {
+      stop.abort();
+    }
+  }
+
+  async *#read(logged: LoggedRun): AsyncGenerator<LogLine> {
+    const { reader, pieces } = this.#open(logged, false);
+    yield* this.#lines(reader, pieces);
+    for (const line of reader.end()) yield this.#passed(line);
+  }
+
+  async *#lines(reader: LineReader, pieces: AsyncIterable<StreamPiece>): AsyncGenerator<LogLine> {
+    for await (const piece of pieces)
+      for (const line of reader.take(piece)) yield this.#passed(line);
+  }
+
+  /** The log of a container from the position on. */
+  #open(
+    { run, container }: LoggedRun,
+    follow: boolean,
+    signal = this.#request.signal,
+  ): { readonly reader: LineReader; readonly pieces: AsyncGenerator<StreamPiece> } {
+    const { since, until } = this.#request;
     const here = this.#place?.run === run && this.#place.seconds > 0 ? this.#place : undefined;
-    const reader = new LineReader(run, here);
     const limit = this.#place?.run === run ? undefined : this.#limits?.get(run);
     const query: LogQuery = {
       follow,
@@ -124,9 +167,8 @@ class LogReading {
       ...(limit !== undefined && { tail: limit }),
       ...untilOf(until),
     };
-    for await (const piece of this.#options.containers.logs(container, query, signal))
-      for (const line of reader.take(piece)) yield this.#passed(line);
-    if (!follow) for (const line of reader.end()) yield this.#passed(line);
+    const pieces = this.#options.containers.logs(container, query, signal);
+    return { reader: new LineReader(run, here), pieces };
   }
 
   #passed(line: LogLine): LogLine {

@@ -9,6 +9,8 @@ const lineBytesMax = 64 * 1024;
  * differ by less than this.
  */
 export const disorderSeconds = 1;
+const removedLine =
+  '[kedge] the engine removed output before it was read; output before this line is missing';
 /** Maximum number of frames that are held back. */
 const earlyMax = 10_000;
 
@@ -87,13 +89,13 @@ export class LineReader {
     const frame = { stream, ...stampOf(Buffer.concat(this.#frame)) };
     this.#frame = [];
     if (this.#skips(frame)) return;
-    yield* this.#heldBack();
+    if (this.#after) yield* this.#heldBack(this.#after);
     yield* this.#lines(frame);
   }
 
   /** Yields what was held back, and the rest of each stream that does not end with a line break. */
   *end(): Generator<LogLine> {
-    yield* this.#heldBack();
+    if (this.#after && this.#early.length > 0) yield* this.#heldBack(this.#after);
     for (const stream of ['stdout', 'stderr'] as const) {
       if (this.#open[stream].length > 0) yield this.#line(this.#open[stream]);
       this.#open[stream] = Buffer.alloc(0);
@@ -118,8 +120,10 @@ export class LineReader {
     return true;
   }
 
-  *#heldBack(): Generator<LogLine> {
+  /** Yields the frames after a place that is no longer kept, after a line that says so. */
+  *#heldBack({ run, seconds, nanoseconds, count }: Place): Generator<LogLine> {
     this.#after = undefined;
+    yield { content: removedLine, cursor: [run, seconds, nanoseconds, count] };
     for (const frame of this.#early.splice(0)) yield* this.#lines(frame);
   }
 
