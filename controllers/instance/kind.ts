@@ -19,8 +19,11 @@ export const instances = defineKind<Instance>({
     service: ({ namespace, service }) => [`${namespace}/${service}`],
     /** `<namespace>/<volume>` of its mounts. */
     mounts: mountedVolumes,
-    /** The node on which the instance uses resources or ports. */
-    takesFrom: ({ node, template }) => (node !== undefined && isNeedy(template) ? [node] : []),
+    /** The node on which the instance uses resources or ports, or is nominated for them. */
+    takesFrom: ({ node, nominatedNode, template }) => {
+      const from = node ?? (nominatedNode || undefined);
+      return from !== undefined && isNeedy(template) ? [from] : [];
+    },
   },
   columns: [
     { header: 'NAME', value: (o) => o.name },

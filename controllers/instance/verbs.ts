@@ -43,6 +43,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
       field('Service', instance.service),
       field('Runtime', instance.template.runtime),
       field('Node', instance.node),
+      field('Nominated node', instance.nominatedNode),
       field('Process', instance.pid),
       field('Started', instance.startedAt),
       field('Restarts', instance.restartCount),

@@ -20,3 +20,8 @@ export const provisionedFirst = messageForm('it is known once volume {volume} is
 export const portTakenBy = messageForm(
   'port {port} of node {node} is taken by instance {instance}',
 );
+
+/** A host port is kept for an instance that comes to the node once its volumes are provisioned. */
+export const portReservedFor = messageForm(
+  'port {port} of node {node} is reserved for instance {instance}, which waits for its volumes',
+);

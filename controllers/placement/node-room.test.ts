@@ -25,7 +25,7 @@ function place(
   nodes: readonly Node[],
   placed: readonly Instance[] = [],
 ) {
-  return placeInstance(instance('new-0', template), nodes, [], (name) =>
+  return placeInstance(instance('new-0', template), nodes, [], ({ name }) =>
     placed.filter((each) => each.node === name),
   );
 }

@@ -8,12 +8,14 @@ import {
   requestsOf,
   takenPorts,
 } from '../resources/index.js';
-import { portTakenBy, shortage } from '../messages/placement.js';
+import { portReservedFor, portTakenBy, shortage } from '../messages/placement.js';
 
-/** The resources that placed instances request of a node, and their host ports. */
+/** The resources that instances request of a node, and their host ports. */
 export interface NodeUse extends ResourceRequests {
   /** The instance that uses a port, by port and protocol, such as `80/TCP`. */
-  readonly ports: ReadonlyMap<string, string>;
+  readonly ports: ReadonlyMap<string, Instance>;
+  /** The first one that is not placed: the room is reserved for it. */
+  readonly reserving?: Instance;
 }
 
 /** The resources or the port that a node lacks for an instance. */
@@ -22,19 +24,44 @@ export interface Shortage {
   readonly message: string;
 }
 
-/** Sums the resource requests of the instances placed on a node, and collects their host ports. */
-export function useOf(placed: readonly Instance[]): NodeUse {
-  const ports = new Map<string, string>();
-  let [cpuMillis, memoryBytes, pids] = [0, 0, 0];
-  for (const instance of placed) {
-    const requests = requestsOf(instance.template);
-    cpuMillis += requests.cpuMillis;
-    memoryBytes += requests.memoryBytes;
-    pids += requests.pids;
-    for (const { hostPort, protocol } of takenPorts(instance.template))
-      ports.set(portLabel(hostPort, protocol), keyString(instance));
-  }
-  return { cpuMillis, memoryBytes, pids, ports };
+type Sum = { -readonly [Field in keyof NodeUse]: NodeUse[Field] } & {
+  readonly ports: Map<string, Instance>;
+};
+
+function add(use: Sum, instance: Instance): void {
+  const requests = requestsOf(instance.template);
+  use.cpuMillis += requests.cpuMillis;
+  use.memoryBytes += requests.memoryBytes;
+  use.pids += requests.pids;
+  for (const { hostPort, protocol } of takenPorts(instance.template))
+    use.ports.set(portLabel(hostPort, protocol), instance);
+  if (instance.node === undefined) use.reserving ??= instance;
+}
+
+function sumOf(instances: readonly Instance[]): Sum {
+  const use: Sum = { cpuMillis: 0, memoryBytes: 0, pids: 0, ports: new Map<string, Instance>() };
+  for (const instance of instances) add(use, instance);
+  return use;
+}
+
+/** Sums the resource requests of the instances of a node, and collects their host ports. */
+export function useOf(instances: readonly Instance[]): NodeUse {
+  return sumOf(instances);
+}
+
+/** Some instances of a node, and those of others that fit besides them, in their order. */
+export function withFitting(
+  node: Pick<Node, 'name' | 'capacity'>,
+  instances: readonly Instance[],
+  others: readonly Instance[],
+): readonly Instance[] {
+  const use = sumOf(instances);
+  const fitting = others.filter((each) => {
+    if (shortageOf(each, node, use)) return false;
+    add(use, each);
+    return true;
+  });
+  return [...instances, ...fitting];
 }
 
 const binarySteps = [
@@ -61,6 +88,15 @@ const resources = [
   ['pids', 'pids', String],
 ] as const;
 
+function reservation(instance: Instance): string {
+  return ` (room is reserved for instance ${keyString(instance)}, which waits for its volumes)`;
+}
+
+function portMessage(port: string, node: string, holder: Instance): string {
+  const form = holder.node === undefined ? portReservedFor : portTakenBy;
+  return form.format({ port, node, instance: keyString(holder) });
+}
+
 /** Returns the shortage of a node for another instance in addition to the placed ones; undefined if it fits. */
 export function shortageOf(
   { template }: Pick<Instance, 'template'>,
@@ -80,7 +116,7 @@ export function shortageOf(
   if (lacking.length > 0)
     return {
       reason: 'InsufficientResources',
-      message: `node ${node.name} has ${lacking.join(' and ')}`,
+      message: `node ${node.name} has ${lacking.join(' and ')}${use.reserving ? reservation(use.reserving) : ''}`,
     };
   for (const { hostPort, protocol } of takenPorts(template)) {
     const port = portLabel(hostPort, protocol);
@@ -88,7 +124,7 @@ export function shortageOf(
     if (instance !== undefined)
       return {
         reason: 'HostPortTaken',
-        message: portTakenBy.format({ port, node: node.name, instance }),
+        message: portMessage(port, node.name, instance),
       };
   }
   return undefined;

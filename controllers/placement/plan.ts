@@ -14,7 +14,11 @@ export type Placement =
       readonly message: string;
     };
 
-function matches(node: Node, selector: Readonly<Record<string, string>>): boolean {
+/** Whether a node has the labels of a selector. */
+export function matchesSelector(
+  node: Node,
+  selector: Readonly<Record<string, string>> = {},
+): boolean {
   const labels = labelsOf(node);
   return Object.entries(selector).every(([key, value]) => labels[key] === value);
 }
@@ -42,21 +46,21 @@ function noRoom(known: string, shortages: readonly Shortage[]): Placement {
 /**
  * Selects a node that is ready and schedulable, matches the selector, reaches the volumes and has enough free
  * resources. Prefers the lowest requested share of resources, then the first by name. Pure.
- * @param placedOn the instances of a node that use its resources or ports
+ * @param usersOf the instances that use resources or ports of a node, or for which they are reserved
  */
 export function placeInstance(
   instance: Instance,
   nodes: readonly Node[],
   constraints: readonly VolumeConstraint[] = [],
-  placedOn: (node: string) => readonly Instance[] = () => [],
+  usersOf: (node: Node) => readonly Instance[] = () => [],
 ): Placement {
   const selector = instance.template.nodeSelector ?? {};
   const ready = nodes.filter((node) => node.status === 'Ready');
   const open = ready.filter((node) => node.unschedulable !== true);
-  const fitting = open.filter((node) => matches(node, selector));
+  const fitting = open.filter((node) => matchesSelector(node, selector));
   const reaching = fitting.filter((node) => constraints.every((c) => reaches(node, c)));
   const known = `${ready.length} of ${nodes.length} nodes are ready, ${open.length} of them schedulable`;
-  const chosen = roomiest(instance, reaching, placedOn);
+  const chosen = roomiest(instance, reaching, usersOf);
   if (chosen.type === 'node') return chosen;
   if (chosen.shortages.length > 0) return noRoom(known, chosen.shortages);
   if (fitting.length === 0) {
@@ -73,7 +77,7 @@ export function placeInstance(
 function roomiest(
   instance: Instance,
   nodes: readonly Node[],
-  placedOn: (node: string) => readonly Instance[],
+  usersOf: (node: Node) => readonly Instance[],
 ):
   | { readonly type: 'node'; readonly node: string }
   | { readonly type: 'none'; readonly shortages: readonly Shortage[] } {
@@ -82,7 +86,7 @@ function roomiest(
   let best: { readonly node: string; readonly fullness: number } | undefined;
   for (const node of [...nodes].sort((a, b) => (a.name < b.name ? -1 : 1))) {
     if (!needy) return { type: 'node', node: node.name };
-    const use: NodeUse = useOf(placedOn(node.name));
+    const use: NodeUse = useOf(usersOf(node));
     const shortage = shortageOf(instance, node, use);
     if (shortage) {
       shortages.push(shortage);

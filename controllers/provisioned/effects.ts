@@ -11,6 +11,7 @@ import {
   type Result,
   type StatusUpdate,
   timestamp,
+  type Transaction,
 } from 'kedge';
 import type { DriverError, OperationKind, Operations, Pending } from '@kedge/driver-sdk';
 import { nodes } from '../node/kind.js';
@@ -72,13 +73,20 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
 
   /**
    * Writes status fields; the node part writes only those that it reports.
+   * @param also further writes of the transaction
    * @throws StatusError Aborted if the object changed meanwhile: read it again
    */
-  async write(context: ReconcileContext, object: T, status: S): Promise<void> {
+  async write(
+    context: ReconcileContext,
+    object: T,
+    status: S,
+    also?: (txn: Transaction) => Promise<void>,
+  ): Promise<void> {
     const { kind, reported } = this.#of;
     const report = this.part === 'node' ? reportOf(status, reported) : status;
     if (Object.keys(report).length === 0) return;
-    await writeStatus(context, kind, object, report as unknown as StatusUpdate<T, F>);
+    const update = report as unknown as StatusUpdate<T, F>;
+    await writeStatus(context, kind, object, update, also);
   }
 
   condition(

@@ -41,6 +41,8 @@ export interface Intent<T extends ApiObject, F extends string> {
   /** The version that was read. */
   readonly object: T;
   readonly status: StatusUpdate<T, F>;
+  /** Further writes of the transaction. */
+  readonly also?: (txn: Transaction) => Promise<void>;
 }
 
 /**
@@ -56,7 +58,7 @@ export function enterInFlight<
   G extends string,
 >(
   request: ReconcileContext,
-  { kind, object, status }: Intent<T, F>,
+  { kind, object, status, also }: Intent<T, F>,
   of: InFlight<U, G>,
   source: U,
 ): Promise<void> {
@@ -67,6 +69,7 @@ export function enterInFlight<
     requireSeen(of.kind, source, current);
     txn.updateStatus(kind, keyOf(object), status);
     write(txn, of, current, [...uidsIn(of, current).filter((other) => other !== uid), uid]);
+    await also?.(txn);
   });
 }
 

@@ -11,6 +11,7 @@ import {
   retry,
   StatusError,
   type StatusUpdate,
+  type Transaction,
 } from 'kedge';
 import { DriverError } from '@kedge/driver-sdk';
 import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
@@ -51,6 +52,7 @@ export function callAgain(error: DriverError, delayMs: number): Result {
 /**
  * Writes status fields of an object in the version that was read. This does not queue the key: callers requeue
  * explicitly.
+ * @param also further writes of the transaction
  * @throws StatusError Aborted if the object changed or was deleted meanwhile
  */
 export function writeStatus<T extends ApiObject, S extends string>(
@@ -58,10 +60,12 @@ export function writeStatus<T extends ApiObject, S extends string>(
   kind: Kind<T, S>,
   seen: T,
   status: StatusUpdate<T, S>,
+  also?: (txn: Transaction) => Promise<void>,
 ): Promise<void> {
   return context.txn(async (txn) => {
     requireSeen(kind, seen, await txn.get(kind, keyOf(seen)));
     txn.updateStatus(kind, keyOf(seen), status);
+    await also?.(txn);
   });
 }
 

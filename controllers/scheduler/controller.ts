@@ -3,6 +3,7 @@ import {
   type Controller,
   done,
   isDeleting,
+  type Lister,
   type Logger,
   type Manager,
   newController,
@@ -17,18 +18,29 @@ import {
 import type { DriverRegistry } from '@kedge/driver-sdk';
 import { agentFinalizer } from '../instance/index.js';
 import { type Instance, instances } from '../instance/kind.js';
-import { nodes } from '../node/kind.js';
-import { namedTopology } from '../storage-class/index.js';
-import { type StorageClass, storageClasses } from '../storage-class/kind.js';
-import { type Volume, volumes } from '../volume/kind.js';
+import { type Node, nodes } from '../node/kind.js';
+import { storageClasses } from '../storage-class/kind.js';
+import { volumes } from '../volume/kind.js';
 import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
-import { volumeOfMount } from '../references/claim.js';
 import { isNeedy } from '../resources/index.js';
 import { type Reason, setCondition } from '../reasons/index.js';
-import { placeInstance, type VolumeConstraint } from '../placement/index.js';
+import {
+  isNominated,
+  type Nomination,
+  nominationEnd,
+  type NominationSources,
+  occupantsOf,
+  placeInstance,
+  type Placement,
+  takingFrom,
+  type VolumeConstraint,
+} from '../placement/index.js';
+import { type Constraints, constraintsOf } from './constraints.js';
 import {
   changesNodePlacement,
   changesVolumePlacement,
+  endsNomination,
+  endsReservation,
   placementRequeues,
 } from './placement-requeues.js';
 
@@ -46,46 +58,89 @@ export interface SchedulerOptions {
 /** Delay until the cache contains a write. */
 const cacheLagMs = 50;
 
-/** Returns the node constraints of a volume. Its parameters have the same precedence as in driver calls. */
-async function constraintOf(
-  { drivers }: Pick<SchedulerOptions, 'drivers'>,
-  volume: Volume,
-  storageClass: StorageClass | undefined,
-): Promise<VolumeConstraint> {
-  if (volume.handle || !storageClass) return { volume, storageClass };
-  const driver = await drivers.get(volume.driver || storageClass.driver);
-  const parameters = {
-    ...storageClass.parameters,
-    ...volume.parameters,
-    ...volume.driverParameters,
-  };
-  const { placeParameters, requiredTopologyKeys = [] } = driver?.capabilities() ?? {};
-  const named = namedTopology(parameters, placeParameters);
-  const open = requiredTopologyKeys.filter(
-    (key) => named.labels[key] === undefined && named.references[key] === undefined,
-  );
-  return { volume, storageClass, named, open };
+/** The choice of a node for one instance, from cached nodes and instances. */
+class Choice {
+  readonly #instance: Instance;
+  readonly #nodes: readonly Node[];
+  readonly #taking: Lister<Instance, 'takesFrom'>;
+  readonly #sources: NominationSources;
+  /** The earliest end of a reservation that was counted. */
+  #reservedUntil: number | undefined;
+
+  constructor({ manager, clock }: SchedulerOptions, instance: Instance) {
+    this.#instance = instance;
+    this.#nodes = manager.informer(nodes).lister.list();
+    this.#taking = manager.informer(instances).lister;
+    this.#sources = { volumes: manager.informer(volumes).lister, now: clock.now() };
+  }
+
+  get sources(): NominationSources {
+    return this.#sources;
+  }
+
+  /** Milliseconds until a reservation ends that was counted; undefined without one. */
+  get reservedMs(): number | undefined {
+    return this.#reservedUntil === undefined ? undefined : this.#reservedUntil - this.#sources.now;
+  }
+
+  #usersOf(node: Node): readonly Instance[] {
+    const taking = this.#taking.byIndex('takesFrom', node.name);
+    const users = occupantsOf(node, taking, this.#instance, this.#sources);
+    for (const each of users)
+      if (each.node === undefined)
+        this.#reservedUntil = Math.min(this.#reservedUntil ?? Infinity, nominationEnd(each));
+    return users;
+  }
+
+  #among(from: readonly Node[], constraints: readonly VolumeConstraint[]): Placement {
+    return placeInstance(this.#instance, from, constraints, (node) => this.#usersOf(node));
+  }
+
+  #nominated(): readonly Node[] {
+    return this.#nodes.filter(({ name }) => name === this.#instance.nominatedNode);
+  }
+
+  /** The node for which the instance is nominated, if it still fits, else the best one. */
+  place({ now }: Constraints): Placement {
+    const there = this.#among(this.#nominated(), now);
+    return there.type === 'node' ? there : this.#among(this.#nodes, now);
+  }
+
+  /**
+   * The node whose room is reserved from now on for an instance that waits for volumes whose place is chosen. Undefined
+   * if the present nomination holds, if no node has room, and once the time of the first nomination has passed.
+   */
+  nominate({ now, later }: Constraints): Nomination | undefined {
+    const instance = this.#instance;
+    const isWaiting = later.some((constraint, index) => constraint !== now[index]);
+    if (!isWaiting || !isNeedy(instance.template)) return undefined;
+    const nominatedAt = instance.nominatedAt || new Date(this.#sources.now).toISOString();
+    const canCome = (node: Node): boolean =>
+      isNominated({ ...instance, nominatedNode: node.name, nominatedAt }, node, this.#sources);
+    const holds = this.#nominated().some(
+      (node) => canCome(node) && this.#among([node], later).type === 'node',
+    );
+    if (holds) return undefined;
+    const choice = this.#among(this.#nodes.filter(canCome), later);
+    return choice.type === 'node' ? { nominatedNode: choice.node, nominatedAt } : undefined;
+  }
 }
 
-/** Reads the node constraints of an instance's volumes. A missing volume has none. */
-async function constraintsOf(
-  options: SchedulerOptions,
+/**
+ * Whether an instance fits on a node besides those of the store. The cache may lack an instance that was placed just
+ * now. The commit fails if the node changes, or another instance is placed there or nominated for it.
+ */
+async function fitsAtCommit(
+  { store }: SchedulerOptions,
   txn: Transaction,
-  { namespace, service, ordinal, template }: Instance,
-): Promise<readonly VolumeConstraint[]> {
-  const constraints: VolumeConstraint[] = [];
-  for (const mount of template.volumes ?? []) {
-    const key = volumeOfMount(mount, namespace, service, ordinal);
-    const watching = ['handle', 'topology', 'driver', 'driverParameters'] as const;
-    const volume = key && (await txn.get(volumes, key, { watching }));
-    if (!volume) continue;
-    await txn.get(volumes, key, { watching: 'generation' });
-    const { storageClassName: name } = volume;
-    const storageClass =
-      name === '' ? undefined : await txn.get(storageClasses, { name }, { watching: 'generation' });
-    constraints.push(await constraintOf(options, volume, storageClass));
-  }
-  return constraints;
+  instance: Instance,
+  node: Node,
+  constraints: readonly VolumeConstraint[],
+  sources: NominationSources,
+): Promise<boolean> {
+  if (!isNeedy(instance.template)) return true;
+  const users = await takingFrom(txn, store, node, instance, sources);
+  return placeInstance(instance, [node], constraints, () => users).type === 'node';
 }
 
 /**
@@ -97,40 +152,46 @@ function reconcile(options: SchedulerOptions, context: ReconcileContext): Promis
   return context.txn(async (txn) => {
     const instance = await txn.get(instances, key);
     if (!instance || instance.node !== undefined || isDeleting(instance)) return done();
-    const constraints = await constraintsOf(options, txn, instance);
-    const cached = options.manager.informer(nodes).lister.list();
-    const report = (status: 'True' | 'False', reason: Reason, message: string): void => {
+    const constraints = await constraintsOf(options.drivers, txn, instance);
+    const choice = new Choice(options, instance);
+    const report = (
+      status: 'True' | 'False',
+      reason: Reason,
+      message: string,
+      nomination: Partial<Nomination> = {},
+    ): void => {
       const condition = { type: 'Scheduled', status, reason, message };
       const conditions = setCondition(instance.conditions, condition, timestamp(options.clock));
-      txn.updateStatus(instances, key, { conditions });
+      txn.updateStatus(instances, key, { conditions, ...nomination });
     };
-    const { lister } = options.manager.informer(instances);
-    const placedOn = (node: string): readonly Instance[] => lister.byIndex('takesFrom', node);
-    const placement = placeInstance(instance, cached, constraints, placedOn);
+    const nodeNamed = async (name: string): Promise<Node | undefined> => {
+      await txn.get(nodes, { name }, { watching: 'generation' });
+      return txn.get(nodes, { name }, { watching: ['status'] });
+    };
+    const placement = choice.place(constraints);
     if (placement.type === 'none') {
-      report('False', placement.reason, placement.message);
-      return done();
+      const { reservedMs } = choice;
+      const nomination = choice.nominate(constraints);
+      const node = nomination && (await nodeNamed(nomination.nominatedNode));
+      const isKept =
+        node &&
+        (await fitsAtCommit(options, txn, instance, node, constraints.later, choice.sources));
+      report('False', placement.reason, placement.message, isKept ? nomination : {});
+      if (nomination && !isKept) return requeueAfter(cacheLagMs);
+      return reservedMs === undefined ? done() : requeueAfter(reservedMs);
     }
     const { node: name } = placement;
-    const node = await txn.get(nodes, { name }, { watching: 'generation' });
-    await txn.get(nodes, { name }, { watching: ['status'] });
+    const node = await nodeNamed(name);
     // The cache is behind the store: once it has the change of the node, waiting instances are queued.
-    if (!node || placeInstance(instance, [node], constraints).type === 'none') return done();
-    if (isNeedy(instance.template)) {
-      // The cache may lack an instance that was placed just now. The commit fails if another one is placed meanwhile.
-      const placed = await txn.list(instances, {
-        index: 'takesFrom',
-        value: name,
-        watching: 'generation',
-      });
-      if (placeInstance(instance, [node], constraints, () => placed).type === 'none')
-        return requeueAfter(cacheLagMs);
-    }
+    if (!node || placeInstance(instance, [node], constraints.now).type === 'none') return done();
+    if (!(await fitsAtCommit(options, txn, instance, node, constraints.now, choice.sources)))
+      return requeueAfter(cacheLagMs);
     // One transaction sets the node and the finalizer of its agent.
     const finalizers = [...(instance.metadata.finalizers ?? []), agentFinalizer];
     const metadata = { ...instance.metadata, finalizers };
     txn.update(instances, { ...instance, node: name, metadata });
-    report('True', 'Scheduled', `bound to node ${name}`);
+    const ended = instance.nominatedNode ? { nominatedNode: '', nominatedAt: '' } : {};
+    report('True', 'Scheduled', `bound to node ${name}`, ended);
     return done();
   });
 }
@@ -150,9 +211,10 @@ export function schedulerController(options: SchedulerOptions): Controller {
     })
       .for(informer)
       .watches(manager.informer(nodes), requeues.ofNode, changesNodePlacement)
-      // Only the deletion of an instance frees resources; creations and updates queue no other instances.
-      .watches(informer, requeues.ofInstance, () => false)
+      // Only the end of an instance, or of its nomination, frees resources; other changes queue no other instances.
+      .watches(informer, requeues.ofInstance, endsNomination)
       .watches(manager.informer(volumes), requeues.ofVolume, changesVolumePlacement)
+      .watches(manager.informer(volumes), requeues.ofReserving, endsReservation)
       .watches(manager.informer(storageClasses), requeues.ofClass)
   );
 }

@@ -1,8 +1,9 @@
-import { keyString, type ObjectKey, type SharedInformer } from 'kedge';
+import { isDeleting, keyString, type ObjectKey, type SharedInformer } from 'kedge';
 import type { Instance } from '../instance/kind.js';
 import type { Node } from '../node/kind.js';
 import type { StorageClass } from '../storage-class/kind.js';
 import type { Volume } from '../volume/kind.js';
+import { isSettled } from '../placement/index.js';
 import { mountedVolumes } from '../references/claim.js';
 import { isNeedy } from '../resources/index.js';
 
@@ -12,12 +13,16 @@ export interface PlacementSources {
   readonly volumes: SharedInformer<Volume>;
 }
 
+type VolumeName = Pick<Volume, 'namespace' | 'name'>;
+
 /** Functions that return the keys of the unplaced instances whose placement depends on a changed object. */
 export interface PlacementRequeues {
   readonly ofNode: () => readonly ObjectKey[];
-  /** Those that request resources or ports, if the deleted instance was placed and had requested some. */
+  /** Those that request resources or ports, if the instance had some, or was nominated for some. */
   readonly ofInstance: (instance: Instance) => readonly ObjectKey[];
-  readonly ofVolume: (volume: Pick<Volume, 'namespace' | 'name'>) => readonly ObjectKey[];
+  readonly ofVolume: (volume: VolumeName) => readonly ObjectKey[];
+  /** Those that request resources or ports, if some are reserved for an instance that mounts the volume. */
+  readonly ofReserving: (volume: VolumeName) => readonly ObjectKey[];
   readonly ofClass: (storageClass: Pick<StorageClass, 'name'>) => readonly ObjectKey[];
 }
 
@@ -26,6 +31,8 @@ const unplacedNeedy = 'unplacedNeedy';
 const unplacedByVolume = 'unplacedByVolume';
 
 const isUnplaced = ({ node }: Instance): boolean => node === undefined;
+
+const isNominatedAnywhere = ({ nominatedNode = '' }: Instance): boolean => nominatedNode !== '';
 
 function keyOf({ namespace, name }: Instance): ObjectKey {
   return { namespace, name };
@@ -46,15 +53,18 @@ export function placementRequeues({ instances, volumes }: PlacementSources): Pla
   instances.addIndex(unplacedByVolume, (instance) =>
     isUnplaced(instance) ? mountedVolumes(instance) : [],
   );
-  const ofVolume: PlacementRequeues['ofVolume'] = ({ namespace, name }) =>
-    instances.lister.byIndex(unplacedByVolume, keyString({ namespace, name })).map(keyOf);
+  const mounting = ({ namespace, name }: VolumeName): readonly Instance[] =>
+    instances.lister.byIndex(unplacedByVolume, keyString({ namespace, name }));
+  const ofVolume: PlacementRequeues['ofVolume'] = (volume) => mounting(volume).map(keyOf);
+  const needy = (): readonly ObjectKey[] =>
+    instances.lister.byIndex(unplacedNeedy, 'yes').map(keyOf);
+  const takesRoom = (instance: Instance): boolean =>
+    isNeedy(instance.template) && (!isUnplaced(instance) || isNominatedAnywhere(instance));
   return {
     ofNode: () => instances.lister.byIndex(unplacedIndex, 'yes').map(keyOf),
-    ofInstance: (instance) =>
-      isUnplaced(instance) || !isNeedy(instance.template)
-        ? []
-        : instances.lister.byIndex(unplacedNeedy, 'yes').map(keyOf),
+    ofInstance: (instance) => (takesRoom(instance) ? needy() : []),
     ofVolume,
+    ofReserving: (volume) => (mounting(volume).some(takesRoom) ? needy() : []),
     ofClass: ({ name }) => volumes.lister.byIndex('storageClass', name).flatMap(ofVolume),
   };
 }
@@ -76,4 +86,21 @@ export function changesVolumePlacement(before: Volume, volume: Volume): boolean 
     JSON.stringify(before.driverParameters) !== JSON.stringify(volume.driverParameters) ||
     JSON.stringify(before.topology) !== JSON.stringify(volume.topology)
   );
+}
+
+/** Whether an update of an instance frees the room of a node for which it was nominated. */
+export function endsNomination(before: Instance, instance: Instance): boolean {
+  if (!isUnplaced(before) || !isNominatedAnywhere(before)) return false;
+  return (instance.node ?? instance.nominatedNode) !== before.nominatedNode;
+}
+
+/** Whether an update of a volume may end the reservations for instances that wait for it. */
+export function endsReservation(before: Volume, volume: Volume): boolean {
+  const wasComing = Boolean(before.driver) && isComing(before);
+  const isElsewhere = JSON.stringify(before.topology) !== JSON.stringify(volume.topology);
+  return wasComing && (!isComing(volume) || isElsewhere);
+}
+
+function isComing(volume: Volume): boolean {
+  return volume.status !== 'Failed' && !isDeleting(volume) && isSettled(volume);
 }

@@ -20,26 +20,29 @@ import { PlayedDriver } from './played-driver.js';
 const namespace = 'default';
 const zone = 'svc.io/zone';
 
-/** A driver whose parameter `zone` names the zone of a volume. */
-const placing = new PlayedDriver();
-placing.placeParameters = { [zone]: ['zone'] };
-
 /** A store with a scheduler. Only changes of objects trigger it: no timer does. */
 export class ScheduledCluster {
   /** Instances that the scheduler read in a commit, one entry per run. */
   readonly runs: string[] = [];
 
   readonly store: ObjectStore;
-  readonly #clock: FakeClock;
+  readonly clock: FakeClock;
   readonly #manager: Manager;
 
   private constructor(store: ObjectStore, clock: FakeClock, manager: Manager) {
     this.store = store;
-    this.#clock = clock;
+    this.clock = clock;
     this.#manager = manager;
   }
 
-  static async start(): Promise<ScheduledCluster> {
+  /**
+   * Starts a cluster with a driver whose parameter `zone` names the zone of a volume.
+   * @param requiresZone whether a volume has a zone at its provider, so that a parameter or a node names it
+   */
+  static async start(requiresZone = false): Promise<ScheduledCluster> {
+    const driver = new PlayedDriver();
+    driver.placeParameters = { [zone]: ['zone'] };
+    if (requiresZone) driver.requiredTopologyKeys = [zone];
     const clock = new FakeClock();
     const random = seededRandom(1);
     const store = await openStore({ engine: new MemoryEngine(), clock });
@@ -57,7 +60,7 @@ export class ScheduledCluster {
         };
       },
     });
-    const drivers = placing.registry();
+    const drivers = driver.registry();
     const ports = { manager, clock, random, logger: silentLogger, policy: defaultPolicy, drivers };
     manager.addController(schedulerController({ ...ports, store: counting }));
     await manager.start();
@@ -66,7 +69,7 @@ export class ScheduledCluster {
 
   async stop(): Promise<void> {
     const stopping = this.#manager.stop(0);
-    await this.#clock.advance(10_000);
+    await this.clock.advance(10_000);
     await stopping;
     await this.store.close();
   }
@@ -138,8 +141,9 @@ export class ScheduledCluster {
       }
       if (
         instance.node === undefined &&
-        placeInstance(instance, all, constraints, (name) => placed.filter((i) => i.node === name))
-          .type === 'node'
+        placeInstance(instance, all, constraints, ({ name }) =>
+          placed.filter((i) => i.node === name),
+        ).type === 'node'
       )
         found.push(instance.name);
     }

@@ -18,6 +18,7 @@ import { storageClasses } from '../storage-class/kind.js';
 import { type Volume, volumes } from '../volume/kind.js';
 import { parameterResolver, placeOf, Sealer } from '../secret/index.js';
 import { defaultPolicy } from '../policy/policy.js';
+import { schedulerController } from '../scheduler/index.js';
 import { snapshotController } from '../snapshot/index.js';
 import { volumeController, volumeFinalizer } from '../volume/index.js';
 import { type Part } from '../provisioned/calling-process.js';
@@ -37,6 +38,8 @@ export interface StorageWorldOptions {
   readonly engine?: MemoryEngine;
   /** Errors of the driver's calls from the start. Default: none. */
   readonly failsOn?: PlayedDriver['failsOn'];
+  /** Whether instances are placed. Default: no. */
+  readonly scheduler?: boolean;
 }
 
 /**
@@ -82,7 +85,7 @@ export class StorageWorld {
 
   async #run(): Promise<void> {
     const { clock, driver, sealer } = this;
-    const { logger, used, seenBy, part = 'cluster' } = this.#options;
+    const { logger, used, seenBy, part = 'cluster', scheduler = false } = this.#options;
     const store = seenBy ? seenBy(this.store) : this.store;
     const random = seededRandom(1);
     const manager = new Manager({ store, clock, random });
@@ -99,6 +102,7 @@ export class StorageWorld {
       resolver: parameterResolver(manager.informer(secrets).lister, sealer),
     };
     manager.addController(volumeController(common)).addController(snapshotController(common));
+    if (scheduler) manager.addController(schedulerController(common));
     this.#volumeManager = new VolumeManager({
       ...common,
       mountRoot: '/mounts',

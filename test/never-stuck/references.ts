@@ -62,7 +62,7 @@ export const relations: readonly Relation[] = [
   { from: 'Service', to: 'runtime', fields: [] },
   { from: 'Instance', to: 'Namespace', fields: ['namespace'] },
   { from: 'Instance', to: 'Service', fields: ['service'] },
-  { from: 'Instance', to: 'Node', fields: ['node', 'template.nodeSelector{}'] },
+  { from: 'Instance', to: 'Node', fields: ['node', 'nominatedNode', 'template.nodeSelector{}'] },
   {
     from: 'Instance',
     to: 'Volume',
@@ -152,6 +152,7 @@ export const otherFields: Readonly<Record<Subject, Readonly<Record<string, strin
     failureMessage: forDisplay,
     exitReason: literal,
     startedAt: literal,
+    nominatedAt: literal,
     'backoff.nextStartAt': literal,
     ip: literal,
     'hostPorts[].address': 'of the node',

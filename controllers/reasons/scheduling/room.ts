@@ -1,4 +1,4 @@
-import { portTakenBy, shortage } from '../../messages/placement.js';
+import { portReservedFor, portTakenBy, shortage } from '../../messages/placement.js';
 import { command, patchOf, serviceOf, serviceOfClaim } from '../commands.js';
 import { type Remedy, run, set } from '../remedy.js';
 import type { About } from '../world.js';
@@ -36,7 +36,7 @@ export function tooLittle({ object, message }: About<'Instance'>): Remedy {
 /** The remedy for an instance whose host port another instance has on every node. */
 export function hostPortTaken({ object, message, world }: About<'Instance'>): Remedy {
   const service = serviceOf(object);
-  const holder = portTakenBy.read(message)?.instance;
+  const holder = (portTakenBy.read(message) ?? portReservedFor.read(message))?.instance;
   const other = holder === undefined ? undefined : serviceOfClaim(holder, world);
   const label = `service ${service.namespace}/${service.name}`;
   if (other?.namespace === service.namespace && other.name === service.name)

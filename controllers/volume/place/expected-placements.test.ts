@@ -20,19 +20,17 @@ function cache(...items: readonly Instance[]): Lister<Instance> {
 }
 
 const waiting = instance('u');
-const other = instance('other', { name: 'j' });
 
 describe('the placement that is expected of an instance', () => {
   let expected: ExpectedPlacements;
   beforeEach(() => {
     expected = new ExpectedPlacements();
   });
-  const on = (node: string, except = other) =>
-    expected.on(node, except).map(({ metadata }) => metadata.uid);
+  const on = (node: string) => expected.on(node).map(({ metadata }) => metadata.uid);
 
-  it('counts for others, not for itself, and on one node', () => {
+  it('counts on one node', () => {
     expected.expect(waiting, 'n1', 0, cache(waiting));
-    expect([on('n1'), on('n1', waiting)]).to.deep.equal([['u'], []]);
+    expect(on('n1')).to.deep.equal(['u']);
     expected.expect(waiting, 'n2', 0, cache(waiting));
     expect([on('n1'), on('n2')]).to.deep.equal([[], ['u']]);
   });
@@ -43,7 +41,8 @@ describe('the placement that is expected of an instance', () => {
   });
 
   const ends: Readonly<Record<string, readonly Instance[]>> = {
-    'it is placed': [instance('u', { node: 'n1' })],
+    'its nomination is in the cache': [instance('u', { nominatedNode: 'n1' })],
+    'it is placed': [instance('u', { node: 'n2' })],
     'it is being deleted': [instance('u', {}, { deletionRequestedAt: '2026-01-01T00:00:00Z' })],
     'it is deleted': [],
     'another instance has its name': [instance('v')],
@@ -57,13 +56,24 @@ describe('the placement that is expected of an instance', () => {
       expect(on('n1')).to.deep.equal([]);
     });
 
-  it('waits a minute for an instance that is not cached yet, and ends at once when it is deleted later', () => {
+  it('continues while the cache has an earlier nomination', () => {
+    const earlier = instance('u', { nominatedNode: 'n2' });
+    expected.expect(earlier, 'n1', 0, cache(earlier));
+    expected.forgetEnded(cache(earlier), 1);
+    expect(on('n1')).to.deep.equal(['u']);
+  });
+
+  it('ends after a minute without a nomination, and at once when a cached instance is deleted', () => {
     for (const seen of [cache(), cache(waiting)]) {
       expected.expect(waiting, 'n1', 0, cache());
       expected.forgetEnded(seen, 60_000);
       expect(on('n1')).to.deep.equal(['u']);
-      expected.forgetEnded(cache(), seen.list().length > 0 ? 2 : 60_001);
+      expected.forgetEnded(seen.list().length > 0 ? cache() : seen, 60_001);
       expect(on('n1')).to.deep.equal([]);
     }
+    expected.expect(waiting, 'n1', 0, cache());
+    expected.forgetEnded(cache(waiting), 1);
+    expected.forgetEnded(cache(), 2);
+    expect(on('n1')).to.deep.equal([]);
   });
 });

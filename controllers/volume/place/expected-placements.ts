@@ -3,6 +3,7 @@ import type { Instance } from '../../instance/kind.js';
 import { isNeedy } from '../../resources/index.js';
 
 interface Expected {
+  /** With the nomination. */
   readonly instance: Instance;
   readonly node: string;
   readonly at: number;
@@ -10,8 +11,8 @@ interface Expected {
   readonly isCached: boolean;
 }
 
-/** Time for which an instance that the cache never had may be missing before it counts as deleted, milliseconds. */
-const missingMs = 60_000;
+/** Time after which a nomination that is not in the cache counts as not written, milliseconds. */
+const unwrittenMs = 60_000;
 
 /** Whether the cache has an instance, and not another one of its name. */
 function has(instances: Lister<Instance>, instance: Instance): boolean {
@@ -19,9 +20,8 @@ function has(instances: Lister<Instance>, instance: Instance): boolean {
 }
 
 /**
- * The nodes on which unplaced instances are expected to run, because one of their volumes has a place there. Without
- * this memory, the volumes of replicas that are created at once would all get the place of one node, which has room for
- * one of them. Only a preference; it is not stored.
+ * The nodes for which instances are being nominated, until the cache has the nomination. Without it, the volumes of
+ * replicas that are created at once would all get the place of one node, which has room for one of them.
  */
 export class ExpectedPlacements {
   readonly #byUid = new Map<string, Expected>();
@@ -45,20 +45,20 @@ export class ExpectedPlacements {
     this.#byUid.delete(uid);
   }
 
-  /** Forgets instances that are placed or deleted. */
+  /** Forgets instances whose nomination is in the cache, that are placed or deleted, or that were not nominated. */
   forgetEnded(instances: Lister<Instance>, now: number): void {
     for (const [uid, expected] of this.#byUid) {
-      const { instance, at, isCached } = expected;
+      const { instance, node, at, isCached } = expected;
       const found = instances.get(keyString(instance));
-      const isGone = found ? found.metadata.uid !== uid : isCached || now - at > missingMs;
-      if (isGone || (found && (found.node !== undefined || isDeleting(found)))) this.#forget(uid);
+      const isGone = found ? found.metadata.uid !== uid || isDeleting(found) : isCached;
+      const isWritten = found?.nominatedNode === node || found?.node !== undefined;
+      if (isGone || isWritten || now - at > unwrittenMs) this.#forget(uid);
       else if (found && !isCached) this.#byUid.set(uid, { ...expected, isCached: true });
     }
   }
 
-  /** The instances that are expected on a node, without one of them. */
-  on(node: string, except: Instance): readonly Instance[] {
-    const there = [...(this.#byNode.get(node)?.values() ?? [])];
-    return there.filter(({ metadata }) => metadata.uid !== except.metadata.uid);
+  /** The instances that are being nominated for a node. */
+  on(node: string): readonly Instance[] {
+    return [...(this.#byNode.get(node)?.values() ?? [])];
   }
 }

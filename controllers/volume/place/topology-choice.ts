@@ -11,6 +11,7 @@ import {
 } from '../../storage-class/topology.js';
 import type { Volume } from '../kind.js';
 import { homeOf } from '../../provisioned/owner.js';
+import { isAt } from '../../placement/index.js';
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -49,12 +50,6 @@ export function labelsAt(keys: readonly string[], labels: Labels = {}): Labels {
 /** Whether an instance can be placed on a node now. */
 function isOpenTo({ status, unschedulable }: Node): boolean {
   return status === 'Ready' && unschedulable !== true;
-}
-
-/** Whether a node has the labels of a place. */
-export function isAt(node: Node, place: Labels): boolean {
-  const labels = labelsOf(node);
-  return Object.entries(place).every(([key, value]) => labels[key] === value);
 }
 
 /**

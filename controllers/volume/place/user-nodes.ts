@@ -2,19 +2,25 @@ import { isDeleting, keyString, type Lister, type ObjectStore } from 'kedge';
 import { type Instance, instances } from '../../instance/kind.js';
 import type { Node } from '../../node/kind.js';
 import { mountedVolumes } from '../../references/claim.js';
-import { placeInstance, type VolumeConstraint } from '../../placement/index.js';
+import {
+  isSettled,
+  type NominationSources,
+  occupantsOf,
+  placeInstance,
+  type VolumeConstraint,
+  withFitting,
+} from '../../placement/index.js';
 import type { DriverRegistry } from '@kedge/driver-sdk';
 import { type StorageClass } from '../../storage-class/kind.js';
 import { namedTopology } from '../../storage-class/topology.js';
 import { type Volume } from '../kind.js';
 import type { ExpectedPlacements } from './expected-placements.js';
 import { isNeedy } from '../../resources/index.js';
-import { isAt } from './topology-choice.js';
 
 type Labels = Readonly<Record<string, string>>;
 
 /** The objects that decide where the users of a volume can run. */
-export interface UserSources {
+export interface UserSources extends NominationSources {
   readonly nodes: readonly Node[];
   readonly volumes: Lister<Volume>;
   readonly classes: Lister<StorageClass>;
@@ -25,22 +31,8 @@ export interface UserSources {
 }
 
 /**
- * Whether a volume will stay in its topology: it is provisioned there, or its provisioning has begun and the place has
- * not refused it. A refusal of an earlier place does not matter.
- */
-function isSettled(volume: Volume): boolean {
-  const { handle = '', driver = '', topology = {}, exhaustedTopologies = [] } = volume;
-  const isHere = (place: Labels): boolean =>
-    Object.entries(place).every(([key, value]) => topology[key] === value);
-  return (
-    handle !== '' ||
-    (driver !== '' && !exhaustedTopologies.some((refused) => isHere(refused.topology)))
-  );
-}
-
-/**
- * The constraints of the other volumes of an instance. A volume that is being provisioned counts as provisioned, so
- * that two volumes of an instance do not choose different places.
+ * The constraints of the other volumes of an instance. A volume that is being provisioned counts as provisioned, so that
+ * two volumes of an instance do not choose different places.
  */
 function constraintsBeside(
   volume: Volume,
@@ -127,8 +119,8 @@ export function nodesOfUsers(
   users: readonly Instance[],
   sources: UserSources,
 ): readonly (readonly Node[])[] {
-  const placedOn = (node: string): readonly Instance[] =>
-    sources.instances.byIndex('takesFrom', node);
+  const placedOn = ({ name }: Node): readonly Instance[] =>
+    sources.instances.byIndex('takesFrom', name).filter(({ node }) => node === name);
   return users
     .map((instance) => {
       if (instance.node !== undefined)
@@ -136,12 +128,12 @@ export function nodesOfUsers(
       const beside = constraintsBeside(volume, instance, sources);
       const nodesWith = (
         seen: (node: Node) => Node,
-        taken?: (name: string) => readonly Instance[],
+        taken?: (node: Node) => readonly Instance[],
       ): readonly Node[] =>
         sources.nodes.filter(
           (node) => placeInstance(instance, [seen(node)], beside, taken).type === 'node',
         );
-      const all = placedAndExpected(instance, sources);
+      const all = placedAndNominated(instance, sources);
       const choices = [
         () => nodesWith(asIs, all),
         () => nodesWith(whenReady, all),
@@ -157,48 +149,58 @@ export function nodesOfUsers(
     .filter((of) => of.length > 0);
 }
 
-/** The instances that use resources of a node, or are expected to, without one of them. */
-function placedAndExpected(instance: Instance, { instances: cached, expected }: UserSources) {
-  return (node: string): readonly Instance[] => [
-    ...cached.byIndex('takesFrom', node),
-    ...expected.on(node, instance),
-  ];
+/** The instances that use a node for another one, with those that are being nominated for it. */
+function placedAndNominated(instance: Instance, sources: UserSources) {
+  const { instances: cached, expected } = sources;
+  const { uid } = instance.metadata;
+  return (node: Node): readonly Instance[] => {
+    const taking = cached.byIndex('takesFrom', node.name);
+    const coming = expected.on(node.name).filter(({ metadata }) => metadata.uid !== uid);
+    return withFitting(node, occupantsOf(node, taking, instance, sources), coming);
+  };
 }
 
-/** Remembers on which node each user of a volume will run once the volume is in a place. */
-export function expectUsers(
-  volume: Volume,
-  users: readonly Instance[],
-  isThere: (node: Node) => boolean,
-  sources: UserSources & { readonly now: number },
-): void {
-  for (const instance of users) {
-    if (instance.node !== undefined) continue;
-    const beside = constraintsBeside(volume, instance, sources);
-    const there = sources.nodes.filter(isThere);
-    const taken = placedAndExpected(instance, sources);
-    const now = placeInstance(instance, there, beside, taken);
-    const placement =
-      now.type === 'node' ? now : placeInstance(instance, there.map(whenReady), beside, taken);
-    if (placement.type === 'node')
-      sources.expected.expect(instance, placement.node, sources.now, sources.instances);
-  }
+/** An instance that waits for a volume, with its node once the volume is in its place; undefined if none has room. */
+export interface Nominee {
+  readonly instance: Instance;
+  readonly node: Node | undefined;
 }
 
 /**
- * Remembers where the waiting instances of the cache will run, if the place of one of their volumes is chosen. An
- * earlier process may have chosen it.
+ * The nodes on which the users of a volume will run once the volume is in a place. They are remembered until the cache
+ * has the nominations.
  */
-export function expectWaiting(sources: UserSources & { readonly now: number }): void {
-  for (const instance of sources.instances.list()) {
-    if (instance.node !== undefined || isDeleting(instance) || !isNeedy(instance.template))
-      continue;
-    const chosen = mountedVolumes(instance).flatMap((key) => {
-      const found = sources.volumes.get(key);
-      return found && isSettled(found) ? [found] : [];
-    });
-    const [first] = chosen;
-    // The constraints of the others apply too.
-    if (first) expectUsers(first, [instance], (node) => isAt(node, first.topology ?? {}), sources);
+export function nomineesOf(
+  volume: Volume,
+  users: readonly Instance[],
+  isThere: (node: Node) => boolean,
+  sources: UserSources,
+): readonly Nominee[] {
+  const nominees: Nominee[] = [];
+  const there = sources.nodes.filter(isThere);
+  for (const instance of users) {
+    if (instance.node !== undefined || !isNeedy(instance.template)) continue;
+    const beside = constraintsBeside(volume, instance, sources);
+    const taken = placedAndNominated(instance, sources);
+    const choices = [
+      there.filter(({ name }) => name === instance.nominatedNode),
+      there,
+      there.map(whenReady),
+    ];
+    let node: Node | undefined;
+    for (const choice of choices) {
+      const found = placeInstance(instance, choice, beside, taken);
+      if (found.type !== 'node') continue;
+      node = there.find(({ name }) => name === found.node);
+      break;
+    }
+    nominees.push({ instance, node });
+    if (node) sources.expected.expect(instance, node.name, sources.now, sources.instances);
   }
+  return nominees;
+}
+
+/** Whether a node that is not Ready, or is cordoned, has room for an instance besides others. */
+export function hasRoom(instance: Instance, node: Node, others: readonly Instance[]): boolean {
+  return placeInstance(instance, [whenReady(node)], [], () => others).type === 'node';
 }

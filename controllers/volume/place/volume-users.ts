@@ -1,14 +1,16 @@
+import { isDeleting, keyOf, keyString, StatusError, timestamp, type Transaction } from 'kedge';
 import { type Instance, instances } from '../../instance/kind.js';
 import { nodes } from '../../node/kind.js';
+import { isAt, takingFrom } from '../../placement/index.js';
 import type { ProvisionedOptions } from '../../provisioned/contract.js';
 import { storageClasses } from '../../storage-class/kind.js';
 import { type Volume, volumes } from '../kind.js';
 import { ExpectedPlacements } from './expected-placements.js';
-import { isAt } from './topology-choice.js';
 import {
-  expectUsers,
-  expectWaiting,
+  hasRoom,
   namedPlaces,
+  type Nominee,
+  nomineesOf,
   type UserSources,
   usersOf,
 } from './user-nodes.js';
@@ -20,12 +22,13 @@ export interface FoundUsers extends Pick<UserSources, 'named'> {
   readonly users: readonly Instance[];
 }
 
+/** Nominations that are written together with the place of a volume. The scheduler nominates further instances. */
+const nominationsMax = 100;
+
 /** The instances that mount volumes, and the nodes on which they will run once their volumes have a place. */
 export class VolumeUsers {
   readonly #options: ProvisionedOptions;
   readonly #expected = new ExpectedPlacements();
-  /** Whether the choices of an earlier process are among the expectations. */
-  #knowsEarlier = false;
 
   constructor(options: ProvisionedOptions) {
     this.#options = options;
@@ -42,12 +45,12 @@ export class VolumeUsers {
   }
 
   /** The present objects, without the expectations that have ended. */
-  sources({ named }: Pick<FoundUsers, 'named'>): UserSources & { readonly now: number } {
+  sources({ named }: Pick<FoundUsers, 'named'>): UserSources {
     const { manager, clock } = this.#options;
     const now = clock.now();
     const cached = manager.informer(instances).lister;
     this.#expected.forgetEnded(cached, now);
-    const sources = {
+    return {
       nodes: manager.informer(nodes).lister.list(),
       volumes: manager.informer(volumes).lister,
       classes: manager.informer(storageClasses).lister,
@@ -56,16 +59,47 @@ export class VolumeUsers {
       named,
       now,
     };
-    if (!this.#knowsEarlier) {
-      this.#knowsEarlier = true;
-      expectWaiting(sources);
-    }
-    return sources;
   }
 
-  /** Remembers where the users of a volume will run, for the choices of other volumes. */
-  expect(volume: Volume, { users, named }: FoundUsers, place: Labels): void {
-    if (users.length === 0 || Object.keys(place).length === 0) return;
-    expectUsers(volume, users, (node) => isAt(node, place), this.sources({ named }));
+  /** The nodes on which the users of a volume will run in a place, from now on for the choices of other volumes too. */
+  nominees(volume: Volume, { users, named }: FoundUsers, place: Labels): readonly Nominee[] {
+    if (users.length === 0 || Object.keys(place).length === 0) return [];
+    const asked = users.slice(0, nominationsMax);
+    return nomineesOf(volume, asked, (node) => isAt(node, place), this.sources({ named }));
   }
+
+  /**
+   * Reserves the rooms of nodes, in the transaction that writes the place of the volume: after a crash there are both or
+   * none. The commit fails if another instance gets one of the rooms.
+   * @throws StatusError Aborted if another instance got one since the cache was read: the place is chosen again
+   */
+  async nominate(txn: Transaction, nominees: readonly Nominee[]): Promise<void> {
+    const { store, manager, clock } = this.#options;
+    const sources = { volumes: manager.informer(volumes).lister, now: clock.now() };
+    const before: Nominee[] = [];
+    for (const { instance, node } of nominees) {
+      const key = keyOf(instance);
+      const current = await txn.get(instances, key, { watching: 'generation' });
+      if (current?.metadata.uid !== instance.metadata.uid) continue;
+      if (current.node !== undefined || isDeleting(current)) continue;
+      await txn.get(instances, key, { watching: ['nominatedNode'] });
+      if (node) {
+        const users = await takingFrom(txn, store, node, current, sources);
+        const beside = before.flatMap((each) => (each.node === node ? [each.instance] : []));
+        if (!hasRoom(current, node, [...users, ...beside])) throw roomTaken(instance, node.name);
+        const nomination = { nominatedNode: node.name, nominatedAt: timestamp(clock) };
+        txn.updateStatus(instances, key, nomination);
+        before.push({ instance, node });
+      } else if (current.nominatedNode)
+        txn.updateStatus(instances, key, { nominatedNode: '', nominatedAt: '' });
+    }
+  }
+}
+
+function roomTaken(instance: Instance, node: string): StatusError {
+  return new StatusError({
+    code: 'Aborted',
+    reason: 'Conflict',
+    message: `another instance took the room of node "${node}" for instance "${keyString(instance)}"; the place of its volume is chosen again`,
+  });
 }

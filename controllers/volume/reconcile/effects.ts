@@ -1,4 +1,4 @@
-import type { Lister, ReconcileContext, Result } from 'kedge';
+import type { Lister, ReconcileContext, Result, Transaction } from 'kedge';
 import type { CallContext, Driver, Parameters } from '@kedge/driver-sdk';
 import { identityOf } from '../../provisioned/driver-call.js';
 import type { ProvisionedOptions } from '../../provisioned/contract.js';
@@ -48,12 +48,13 @@ export class VolumeEffects extends ProvisionedEffects<Volume, VolumeField, Volum
     context: ReconcileContext,
     volume: Volume,
     status: VolumeStatus,
+    also?: (txn: Transaction) => Promise<void>,
   ): Promise<void> {
     const { uid } = volume.metadata;
     if (this.part === 'node' && status.missingSince)
       this.#missingSince.set(uid, status.missingSince);
     else if (status.missingSince === '') this.#missingSince.delete(uid);
-    await super.write(context, volume, status);
+    await super.write(context, volume, status, also);
   }
 
   /** Adds to a volume the fields that the node part knows and the API does not return. */

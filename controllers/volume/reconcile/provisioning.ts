@@ -99,8 +99,9 @@ export class Provisioning {
             `driver ${storageClass.driver} is provisioning the volume`,
           )),
     };
-    const intent = { kind: volumes, object: volume, status };
-    if (!snapshot) await this.#effects.write(request, volume, status);
+    const { also } = choice;
+    const intent = { kind: volumes, object: volume, status, also };
+    if (!snapshot) await this.#effects.write(request, volume, status, also);
     else await enterInFlight(request, intent, beingRestored, snapshot);
     if (from === 'Provisioning') this.#earlier.renewed(situation);
     return requeueAfter(0);

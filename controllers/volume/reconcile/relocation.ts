@@ -1,4 +1,10 @@
-import { isDeleting, type ReconcileContext, requeueAfter, type Result } from 'kedge';
+import {
+  isDeleting,
+  type ReconcileContext,
+  requeueAfter,
+  type Result,
+  type Transaction,
+} from 'kedge';
 import {
   type Driver,
   type DriverError,
@@ -40,6 +46,12 @@ export interface Refused {
   readonly moves: boolean;
 }
 
+/** A topology, or the reason why there is none. */
+export type ChosenPlace = TopologyChoice & {
+  /** Writes for the instances of the volume, in the transaction that writes the topology. */
+  readonly also: (txn: Transaction) => Promise<void>;
+};
+
 /** `svc.io/zone=a` */
 function shown(place: Labels): string {
   return Object.entries(place)
@@ -71,14 +83,14 @@ export class Relocation {
     storageClass: StorageClass,
     prepared: PreparedCall,
     source: Snapshot | undefined,
-  ): Promise<TopologyChoice> {
+  ): Promise<ChosenPlace> {
     const open = openLabels(prepared.driver.capabilities(), prepared.context.parameters);
     const found = await this.#users.find(volume, open);
     // From here nothing is awaited: choices of volumes at once see each other.
     const choice = choosePlace(this.#inputs(volume, storageClass, prepared, found), source);
     const place = labelsAt(open, choice.type === 'node' ? choice.topology : {});
-    this.#users.expect(volume, found, place);
-    return choice;
+    const nominees = this.#users.nominees(volume, found, place);
+    return { ...choice, also: (txn) => this.#users.nominate(txn, nominees) };
   }
 
   #inputs(
@@ -163,16 +175,19 @@ export class Relocation {
     const found = await this.#users.find(volume, open);
     const other = otherPlace(this.#inputs(volume, storageClass, prepared, found, exhausted));
     if (!other) return undefined;
-    this.#users.expect(volume, found, labelsAt(open, other.topology));
+    const nominees = this.#users.nominees(volume, found, labelsAt(open, other.topology));
     const left = await this.leave(volume, prepared, request);
     if (left) return left;
     const there = shown(labelsAt(open, other.topology));
     const message = `no capacity in ${here}: driver ${driver.name} is provisioning the volume in ${there}`;
-    await this.#effects.write(request, volume, {
+    const status = {
       topology: other.topology,
       reason: 'Provisioning',
       ...this.#effects.made(volume, 'False', 'Provisioning', message),
-    });
+    } as const;
+    await this.#effects.write(request, volume, status, (txn) =>
+      this.#users.nominate(txn, nominees),
+    );
     return requeueAfter(0);
   }
 

@@ -71,6 +71,13 @@ export interface Instance {
    * no registry. A restart runs the same image, unless imagePull is always.
    */
   imageDigest: string;
+  /**
+   * Node with room for an instance that waits for its volumes, in the zone that was chosen for them. Other instances are
+   * placed as if it ran there, while this can still come true. It is not bound to that node.
+   */
+  nominatedNode: string;
+  /** Time at which the zone was chosen: the room is kept for 15 minutes. */
+  nominatedAt: string;
 }
 
 export const Instance_Status = {
@@ -362,6 +369,8 @@ function createBaseInstance(): Instance {
     ip: "",
     hostPorts: [],
     imageDigest: "",
+    nominatedNode: "",
+    nominatedAt: "",
   };
 }
 
@@ -435,6 +444,12 @@ export const Instance: MessageFns<Instance> = {
     }
     if (message.imageDigest !== "") {
       writer.uint32(322).string(message.imageDigest);
+    }
+    if (message.nominatedNode !== "") {
+      writer.uint32(338).string(message.nominatedNode);
+    }
+    if (message.nominatedAt !== "") {
+      writer.uint32(346).string(message.nominatedAt);
     }
     return writer;
   },
@@ -637,6 +652,22 @@ export const Instance: MessageFns<Instance> = {
             }
 
             message.imageDigest = reader.string();
+            continue;
+          }
+          case 42: {
+            if (tag !== 338) {
+              break;
+            }
+
+            message.nominatedNode = reader.string();
+            continue;
+          }
+          case 43: {
+            if (tag !== 346) {
+              break;
+            }
+
+            message.nominatedAt = reader.string();
             continue;
           }
         }

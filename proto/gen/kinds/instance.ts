@@ -101,6 +101,10 @@ export interface Instance extends ApiObject {
   readonly hostPorts?: readonly InstanceHostPort[];
   /** The image that its container runs: by the digest of its registry, such as redis@sha256:...; its id if it came from no registry. A restart runs the same image, unless imagePull is always. */
   readonly imageDigest?: string;
+  /** Node with room for an instance that waits for its volumes, in the zone that was chosen for them. Other instances are placed as if it ran there, while this can still come true. It is not bound to that node. */
+  readonly nominatedNode?: string;
+  /** Time at which the zone was chosen: the room is kept for 15 minutes. */
+  readonly nominatedAt?: string;
 }
 
 /** The declaration of the kind {@link Instance} in its .proto file. */
@@ -109,7 +113,7 @@ export const instanceSchema = {
   plural: 'instances',
   shortNames: ['inst', 'instance'],
   scope: 'Namespaced',
-  statusFields: ['status', 'conditions', 'failureMessage', 'restartCount', 'pid', 'startedAt', 'mounts', 'exitCode', 'exitReason', 'backoff', 'containerId', 'ip', 'hostPorts', 'imageDigest'],
+  statusFields: ['status', 'conditions', 'failureMessage', 'restartCount', 'pid', 'startedAt', 'mounts', 'exitCode', 'exitReason', 'backoff', 'containerId', 'ip', 'hostPorts', 'imageDigest', 'nominatedNode', 'nominatedAt'],
   immutableFields: [],
   initialStatus: { status: 'Pending', restartCount: 0 },
 } as const;
@@ -128,4 +132,5 @@ export const instanceReferences = {
   'template.secretMounts[].name': 'Secret',
   'template.configmapMounts[].name': 'Configmap',
   'mounts[].volume': 'Volume',
+  'nominatedNode': 'Node',
 } as const;

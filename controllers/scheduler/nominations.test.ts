@@ -1,0 +1,188 @@
+import { expect } from 'chai';
+import { findCondition, timestamp } from 'kedge';
+import { settle } from 'kedge/testing';
+import { type Instance, instances } from '../instance/kind.js';
+import { nodes } from '../node/kind.js';
+import { storageClasses } from '../storage-class/kind.js';
+import { type Volume, volumes } from '../volume/kind.js';
+import { ScheduledCluster as Cluster } from '../testing/scheduled-cluster.js';
+
+const namespace = 'default';
+const zone = 'svc.io/zone';
+const ports = [{ name: 'http', port: 80, hostPort: 8080 }];
+const claim = { name: 'data', mountPath: '/data', claim: { name: 'v' } };
+/** Each node has the port for one of them. */
+const exclusive = { ports };
+const waiting = { ports, volumes: [claim] };
+
+describe('an instance that is nominated for a node', () => {
+  let cluster: Cluster;
+  beforeEach(async () => {
+    cluster = await Cluster.start(true);
+    await cluster.store.create(storageClasses, { name: 'c', driver: 'played' });
+    await cluster.volume('v');
+    await volumeIs({ driver: 'played', topology: { [zone]: 'a' }, status: 'Provisioning' });
+    await cluster.node('a1', { labels: { [zone]: 'a' } });
+  });
+  afterEach(() => cluster.stop());
+
+  const volumeIs = (
+    status: Partial<Pick<Volume, 'driver' | 'exhaustedTopologies' | 'status' | 'topology'>>,
+  ) => cluster.store.updateStatus(volumes, { namespace, name: 'v' }, status);
+  const found = async (name: string): Promise<Instance | undefined> => {
+    await settle();
+    return cluster.store.get(instances, { namespace, name });
+  };
+  const nominated = async (name: string) => (await found(name))?.nominatedNode;
+  const nominate = async (name: string, node: string, afterMs = 0) => {
+    const at = new Date(cluster.clock.now() + afterMs).toISOString();
+    const nomination = { nominatedNode: node, nominatedAt: at };
+    await cluster.store.updateStatus(instances, { namespace, name }, nomination);
+    await settle();
+  };
+  /** Creates instance `y`, which waits for its volume, and is nominated for node a1. */
+  const nominee = async () => {
+    await cluster.instance('y', waiting);
+    expect(await nominated('y')).to.equal('a1');
+  };
+
+  it('keeps the room from others, which say so, and gets it once its volume is provisioned', async () => {
+    await nominee();
+    await cluster.instance('x', exclusive);
+    const { conditions, node } = (await found('x')) ?? {};
+    expect(node).to.equal(undefined);
+    expect(findCondition(conditions, 'Scheduled')).to.include({
+      reason: 'HostPortTaken',
+      message:
+        '1 of 1 nodes are ready, 1 of them schedulable, but port 8080/TCP of node a1 is reserved for instance default/y, which waits for its volumes',
+    });
+    await cluster.at('v', { [zone]: 'a' });
+    expect(await cluster.nodeOf('y')).to.equal('a1');
+    expect(await found('y')).to.include({ nominatedNode: '', nominatedAt: '' });
+    expect(await cluster.nodeOf('x')).to.equal(undefined);
+  });
+
+  it('keeps its share of resources', async () => {
+    const cpu = (request: string) => ({ resources: { cpu: { request } } });
+    await cluster.store.updateStatus(nodes, { name: 'a1' }, { capacity: { cpu: '3' } });
+    await cluster.instance('y', { ...cpu('2'), volumes: [claim] });
+    await cluster.instance('x', cpu('1500m'));
+    await cluster.instance('z', cpu('1'));
+    expect(await cluster.nodeOf('z')).to.equal('a1');
+    expect(findCondition((await found('x'))?.conditions, 'Scheduled')?.message).to.match(
+      /node a1 has \S+ of 3 cpu free, 1500m is requested \(room is reserved for instance default\/y,/,
+    );
+  });
+
+  it('is placed there first, also if another node has more room', async () => {
+    await nominee();
+    await cluster.node('a0', { labels: { [zone]: 'a' } });
+    await cluster.at('v', { [zone]: 'a' });
+    expect(await cluster.nodeOf('y')).to.equal('a1');
+  });
+
+  it('is placed elsewhere if the node was cordoned meanwhile', async () => {
+    await nominee();
+    await cluster.node('a0', { labels: { [zone]: 'a' }, unschedulable: true });
+    await cordon('a1');
+    await cluster.store.update(nodes, {
+      ...(await cluster.store.get(nodes, { name: 'a0' }))!,
+      unschedulable: false,
+    });
+    await cluster.at('v', { [zone]: 'a' });
+    expect(await cluster.nodeOf('y')).to.equal('a0');
+  });
+
+  const cordon = async (name: string): Promise<void> => {
+    const node = await cluster.store.get(nodes, { name });
+    await cluster.store.update(nodes, { ...node!, unschedulable: true });
+    await settle();
+  };
+
+  const ends: Readonly<Record<string, () => Promise<unknown>>> = {
+    'it is deleted': () => cluster.store.deleteByName(instances, { namespace, name: 'y' }),
+    'its volume has failed': () => volumeIs({ status: 'Failed' }),
+    'its volume is being deleted': async () => {
+      const volume = await cluster.store.get(volumes, { namespace, name: 'v' });
+      const metadata = { ...volume!.metadata, finalizers: ['kept'] };
+      await cluster.store.update(volumes, { ...volume!, metadata });
+      await cluster.store.deleteByName(volumes, { namespace, name: 'v' });
+    },
+    'its volume is provisioned elsewhere': () => cluster.at('v', { [zone]: 'b' }),
+    'its volume gets another place': () => volumeIs({ topology: { [zone]: 'b' } }),
+    'the place of its volume has no capacity': () =>
+      volumeIs({
+        exhaustedTopologies: [{ topology: { [zone]: 'a' }, refusedAt: timestamp(cluster.clock) }],
+      }),
+    'the node leaves the zone of its volume': async () => {
+      const node = await cluster.store.get(nodes, { name: 'a1' });
+      await cluster.store.update(nodes, { ...node!, labels: { [zone]: 'b' } });
+    },
+    'a quarter of an hour has passed': () => cluster.clock.advance(15 * 60_000),
+  };
+  for (const [title, change] of Object.entries(ends))
+    it(`keeps nothing once ${title}`, async () => {
+      await nominee();
+      await cluster.instance('x', exclusive);
+      expect(await cluster.nodeOf('x')).to.equal(undefined);
+      await change();
+      expect(await cluster.nodeOf('x')).to.equal('a1');
+    });
+
+  it('keeps nothing once it is nominated for another node', async () => {
+    const disk = { disk: 'fast' };
+    const node = await cluster.store.get(nodes, { name: 'a1' });
+    await cluster.store.update(nodes, { ...node!, labels: { [zone]: 'a', ...disk } });
+    await nominee();
+    await cluster.instance('x', { ...exclusive, nodeSelector: disk });
+    await cluster.node('a2', { labels: { [zone]: 'a' } });
+    expect(await cluster.nodeOf('x')).to.equal(undefined);
+    await nominate('y', 'a2');
+    expect(await cluster.nodeOf('x')).to.equal('a1');
+  });
+
+  it('keeps nothing on a node where it does not fit any more', async () => {
+    const large = { resources: { memory: { request: '2Gi' } } };
+    await cluster.store.updateStatus(nodes, { name: 'a1' }, { capacity: { memory: '2Gi' } });
+    await cluster.instance('y', { ...large, volumes: [claim] });
+    expect(await nominated('y')).to.equal('a1');
+    await cluster.store.updateStatus(nodes, { name: 'a1' }, { capacity: { memory: '1Gi' } });
+    await cluster.instance('x', { resources: { memory: { request: '1Gi' } } });
+    expect(await cluster.nodeOf('x')).to.equal('a1');
+  });
+
+  it('does not wait for another one that is nominated for the same room later', async () => {
+    await cordon('a1');
+    for (const name of ['y', 'z']) await cluster.instance(name, waiting);
+    await nominate('z', 'a1', 1);
+    await nominate('y', 'a1', 2);
+    const node = await cluster.store.get(nodes, { name: 'a1' });
+    await cluster.at('v', { [zone]: 'a' });
+    await cluster.store.update(nodes, { ...node!, unschedulable: false });
+    expect([await cluster.nodeOf('y'), await cluster.nodeOf('z')]).to.deep.equal([undefined, 'a1']);
+  });
+
+  it('is nominated for another node of the zone once its node is cordoned, without more time', async () => {
+    await nominee();
+    const before = (await found('y'))?.nominatedAt;
+    await cluster.clock.advance(60_000);
+    await cluster.node('a2', { labels: { [zone]: 'a' } });
+    await cordon('a1');
+    expect(await found('y')).to.include({ nominatedNode: 'a2', nominatedAt: before });
+    await cluster.clock.advance(14 * 60_000);
+    await cluster.node('a3', { labels: { [zone]: 'a' } });
+    await cordon('a2');
+    expect(await nominated('y')).to.equal('a2');
+  });
+
+  it('is not nominated for a room that another one is about to get', async () => {
+    await nominee();
+    await cluster.volume('w');
+    const more = { driver: 'played', topology: { [zone]: 'a' } };
+    await cluster.store.updateStatus(volumes, { namespace, name: 'w' }, more);
+    await cluster.instance('z', { ports, volumes: [{ ...claim, claim: { name: 'w' } }] });
+    expect(await nominated('z')).to.equal(undefined);
+    await cluster.node('a2', { labels: { [zone]: 'a' } });
+    expect(await nominated('z')).to.equal('a2');
+  });
+});
