@@ -1,5 +1,5 @@
 import { keyString } from 'kedge';
-import type { Instance } from '../instance/kind.js';
+import type { Instance, InstanceTemplate } from '../instance/kind.js';
 import type { Node } from '../node/kind.js';
 import {
   capacityOf,
@@ -24,17 +24,37 @@ export interface Shortage {
   readonly message: string;
 }
 
+/** The requirements of a template on a node, which are compared with many nodes. */
+interface Needs {
+  readonly requests: ResourceRequests;
+  /** Such as `80/TCP`. */
+  readonly ports: readonly string[];
+}
+
+const known = new WeakMap<InstanceTemplate, Needs>();
+
+function needsOf(template: InstanceTemplate): Needs {
+  let needs = known.get(template);
+  if (!needs) {
+    const ports = takenPorts(template).map(({ hostPort, protocol }) =>
+      portLabel(hostPort, protocol),
+    );
+    needs = { requests: requestsOf(template), ports };
+    known.set(template, needs);
+  }
+  return needs;
+}
+
 type Sum = { -readonly [Field in keyof NodeUse]: NodeUse[Field] } & {
   readonly ports: Map<string, Instance>;
 };
 
 function add(use: Sum, instance: Instance): void {
-  const requests = requestsOf(instance.template);
+  const { requests, ports } = needsOf(instance.template);
   use.cpuMillis += requests.cpuMillis;
   use.memoryBytes += requests.memoryBytes;
   use.pids += requests.pids;
-  for (const { hostPort, protocol } of takenPorts(instance.template))
-    use.ports.set(portLabel(hostPort, protocol), instance);
+  for (const port of ports) use.ports.set(port, instance);
   if (instance.node === undefined) use.reserving ??= instance;
 }
 
@@ -55,6 +75,7 @@ export function withFitting(
   instances: readonly Instance[],
   others: readonly Instance[],
 ): readonly Instance[] {
+  if (others.length === 0) return instances;
   const use = sumOf(instances);
   const fitting = others.filter((each) => {
     if (shortageOf(each, node, use)) return false;
@@ -103,7 +124,7 @@ export function shortageOf(
   node: Pick<Node, 'name' | 'capacity'>,
   use: NodeUse,
 ): Shortage | undefined {
-  const requests = requestsOf(template);
+  const { requests, ports } = needsOf(template);
   const capacity = capacityOf(node.capacity);
   const lacking = resources.flatMap(([field, name, text]) => {
     const total = capacity[field];
@@ -118,8 +139,7 @@ export function shortageOf(
       reason: 'InsufficientResources',
       message: `node ${node.name} has ${lacking.join(' and ')}${use.reserving ? reservation(use.reserving) : ''}`,
     };
-  for (const { hostPort, protocol } of takenPorts(template)) {
-    const port = portLabel(hostPort, protocol);
+  for (const port of ports) {
     const instance = use.ports.get(port);
     if (instance !== undefined)
       return {
@@ -136,7 +156,7 @@ export function fullnessWith(
   { capacity: given }: Pick<Node, 'capacity'>,
   use: NodeUse,
 ): number {
-  const requests = requestsOf(template);
+  const { requests } = needsOf(template);
   const capacity = capacityOf(given);
   const shares = resources.map(([field]) => {
     const total = capacity[field] ?? 0;

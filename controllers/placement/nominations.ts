@@ -75,8 +75,9 @@ export function isNominated(
 
 /** Earlier nominations first. */
 function byNomination(a: Instance, b: Instance): number {
-  const [x, y] = [a, b].map(({ nominatedAt = '', metadata }) => `${nominatedAt} ${metadata.uid}`);
-  return (x ?? '') < (y ?? '') ? -1 : 1;
+  const [x = '', y = ''] = [a.nominatedAt, b.nominatedAt];
+  if (x !== y) return x < y ? -1 : 1;
+  return a.metadata.uid < b.metadata.uid ? -1 : 1;
 }
 
 /**

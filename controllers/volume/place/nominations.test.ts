@@ -28,9 +28,13 @@ describe('the room of an instance that waits for its volume', () => {
   afterEach(() => world.stop());
 
   /** Creates an instance that needs a node with the port, with its volume if it has one, like a service. */
-  const instance = async (name: string, volume?: string): Promise<void> => {
+  const instance = async (
+    name: string,
+    volume?: string,
+    needs: Instance['template'] = { ports },
+  ): Promise<void> => {
     const mounts = [{ name: 'd', mountPath: '/d', claim: { name: volume ?? '' } }];
-    const template = { ports, ...(volume === undefined ? {} : { volumes: mounts }) };
+    const template = { ...needs, ...(volume === undefined ? {} : { volumes: mounts }) };
     const created = runTxn(world.store, (txn) => {
       txn.create(instances, { namespace, name, service: name, ordinal: 0, template });
       if (volume !== undefined)
@@ -103,5 +107,16 @@ describe('the room of an instance that waits for its volume', () => {
     await instance('z', 'w');
     await world.clock.advance(10_000);
     expect(await nodesOf('y', 'z')).to.deep.equal(['in-a2', 'in-b']);
+  });
+
+  it('is reserved for many instances of a node at once, without a delay', async () => {
+    const cordoned = await world.store.get(nodes, { name: 'in-b' });
+    await world.store.update(nodes, { ...cordoned!, unschedulable: true });
+    world.driver.slow = { provision: 100 };
+    const names = Array.from({ length: 40 }, (_, index) => `i${index}`);
+    const cpu = { resources: { cpu: { request: '1' } } };
+    await Promise.all(names.map((name) => instance(name, name, cpu)));
+    const all = await Promise.all(names.map(found));
+    expect(new Set(all.map((each) => each?.nominatedNode))).to.deep.equal(new Set(['in-a']));
   });
 });

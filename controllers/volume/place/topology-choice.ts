@@ -1,4 +1,5 @@
 import { type Capabilities, type Driver, DriverError, type Parameters } from '@kedge/driver-sdk';
+import type { Instance } from '../../instance/kind.js';
 import type { Node } from '../../node/kind.js';
 import type { Snapshot } from '../../snapshot/kind.js';
 import type { StorageClass } from '../../storage-class/kind.js';
@@ -10,6 +11,7 @@ import {
   type TopologyChoice,
 } from '../../storage-class/topology.js';
 import type { Volume } from '../kind.js';
+import type { UserNodes } from './user-nodes.js';
 import { homeOf } from '../../provisioned/owner.js';
 import { isAt } from '../../placement/index.js';
 
@@ -26,7 +28,9 @@ export interface PlaceInputs {
   /** The node of this process. */
   readonly here: string;
   /** For each instance that mounts the volume, the nodes on which it can run; without those that can run nowhere. */
-  readonly users: readonly (readonly Node[])[];
+  readonly users: readonly UserNodes[];
+  /** The number of users for which nodes have room at the same time. */
+  readonly fitting: (nodes: readonly Node[]) => number;
   /** Topologies without capacity. */
   readonly exhausted: readonly Labels[];
 }
@@ -59,10 +63,42 @@ function isOpenTo({ status, unschedulable }: Node): boolean {
 function reachable({ nodes, users }: PlaceInputs, open: readonly string[]): readonly Node[] {
   const placeOf = (node: Node): string => JSON.stringify(labelsAt(open, labelsOf(node)));
   const usersAt = new Map<string, number>();
-  for (const of of users)
-    for (const place of new Set(of.map(placeOf))) usersAt.set(place, (usersAt.get(place) ?? 0) + 1);
+  for (const { nodes: usable } of users)
+    for (const place of new Set(usable.map(placeOf)))
+      usersAt.set(place, (usersAt.get(place) ?? 0) + 1);
   const most = Math.max(0, ...usersAt.values());
   return most === 0 ? nodes : nodes.filter((node) => usersAt.get(placeOf(node)) === most);
+}
+
+/** A number that differs among instances, and increases by one with the ordinal of a replica. */
+function turnOf({ namespace, service, ordinal }: Instance): number {
+  let hash = 0;
+  for (const character of `${namespace}/${service}`)
+    hash = (hash * 31 + (character.codePointAt(0) ?? 0)) % 1_000_003;
+  return hash + ordinal;
+}
+
+/**
+ * Of some nodes those of the places in which most users of a volume have room at the same time. If none has room
+ * anywhere, those of one place, which differs among the replicas of a service: room may become free in any of them.
+ */
+function withMostRoom(
+  { users, fitting }: PlaceInputs,
+  open: readonly string[],
+  nodes: readonly Node[],
+): readonly Node[] {
+  const [user] = users;
+  const places = new Map<string, Node[]>();
+  for (const node of nodes) {
+    const place = JSON.stringify(labelsAt(open, labelsOf(node)));
+    places.set(place, [...(places.get(place) ?? []), node]);
+  }
+  if (!user || places.size < 2) return nodes;
+  const rooms = [...places.values()].map((there) => ({ there, count: fitting(there) }));
+  const most = Math.max(...rooms.map(({ count }) => count));
+  if (most > 0) return rooms.flatMap(({ there, count }) => (count === most ? there : []));
+  const sorted = [...places].sort(([a], [b]) => (a < b ? -1 : 1));
+  return sorted[turnOf(user.instance) % sorted.length]?.[1] ?? nodes;
 }
 
 /**
@@ -110,7 +146,8 @@ export function choosePlace(inputs: PlaceInputs, source: Snapshot | undefined): 
   const earlier = labelsAt(open, volume.topology);
   const same = Object.keys(earlier).length === 0 ? [] : free.filter((node) => isAt(node, earlier));
   for (const from of [same, free.filter(isOpenTo), free, usable]) {
-    const choice = from.length > 0 ? chosenFrom(inputs, from) : undefined;
+    const choice =
+      from.length > 0 ? chosenFrom(inputs, withMostRoom(inputs, open, from)) : undefined;
     if (choice?.type === 'node') return choice;
   }
   return chosenFrom(inputs, nodes);
@@ -141,7 +178,8 @@ export function otherPlace(
   const others = reachable(inputs, open).filter(
     (node) => isOpenTo(node) && isAt(node, named) && !exhausted.some((place) => isAt(node, place)),
   );
-  const choice = others.length > 0 ? chosenFrom(inputs, others) : undefined;
+  const choice =
+    others.length > 0 ? chosenFrom(inputs, withMostRoom(inputs, open, others)) : undefined;
   return choice?.type === 'node' ? choice : undefined;
 }
 

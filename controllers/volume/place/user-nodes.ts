@@ -108,6 +108,12 @@ export async function usersOf(
   return items.filter((instance) => !isDeleting(instance));
 }
 
+/** An instance that mounts a volume, with the nodes on which it can run. */
+export interface UserNodes {
+  readonly instance: Instance;
+  readonly nodes: readonly Node[];
+}
+
 /**
  * For each user of a volume, the nodes on which it can run according to everything except this volume. If it can run on
  * none now, those on which it can run later: a provisioned volume never moves, and elsewhere the instance could never
@@ -118,35 +124,60 @@ export function nodesOfUsers(
   volume: Volume,
   users: readonly Instance[],
   sources: UserSources,
-): readonly (readonly Node[])[] {
+): readonly UserNodes[] {
   const placedOn = ({ name }: Node): readonly Instance[] =>
     sources.instances.byIndex('takesFrom', name).filter(({ node }) => node === name);
   return users
-    .map((instance) => {
-      if (instance.node !== undefined)
-        return sources.nodes.filter(({ name }) => name === instance.node);
-      const beside = constraintsBeside(volume, instance, sources);
-      const nodesWith = (
-        seen: (node: Node) => Node,
-        taken?: (node: Node) => readonly Instance[],
-      ): readonly Node[] =>
-        sources.nodes.filter(
-          (node) => placeInstance(instance, [seen(node)], beside, taken).type === 'node',
-        );
-      const all = placedAndNominated(instance, sources);
-      const choices = [
-        () => nodesWith(asIs, all),
-        () => nodesWith(whenReady, all),
-        () => nodesWith(asIs, placedOn),
-        () => nodesWith(whenReady),
-      ];
-      for (const choice of choices) {
-        const found = choice();
-        if (found.length > 0) return found;
-      }
-      return [];
-    })
-    .filter((of) => of.length > 0);
+    .map((instance) => ({ instance, nodes: nodesOf(instance) }))
+    .filter((user) => user.nodes.length > 0);
+
+  function nodesOf(instance: Instance): readonly Node[] {
+    if (instance.node !== undefined)
+      return sources.nodes.filter(({ name }) => name === instance.node);
+    const beside = constraintsBeside(volume, instance, sources);
+    const nodesWith = (
+      seen: (node: Node) => Node,
+      taken?: (node: Node) => readonly Instance[],
+    ): readonly Node[] =>
+      sources.nodes.filter(
+        (node) => placeInstance(instance, [seen(node)], beside, taken).type === 'node',
+      );
+    const all = placedAndNominated(instance, sources);
+    const choices = [
+      () => nodesWith(asIs, all),
+      () => nodesWith(whenReady, all),
+      () => nodesWith(asIs, placedOn),
+      () => nodesWith(whenReady),
+    ];
+    for (const choice of choices) {
+      const found = choice();
+      if (found.length > 0) return found;
+    }
+    return [];
+  }
+}
+
+/** The number of users of a volume for which some nodes have room at the same time, in their order. */
+export function fittingTogether(
+  users: readonly UserNodes[],
+  nodes: readonly Node[],
+  sources: UserSources,
+): number {
+  const among = new Set(nodes);
+  const assigned = new Map<Node, Instance[]>();
+  let count = 0;
+  for (const { instance, nodes: usable } of users) {
+    const taken = placedAndNominated(instance, sources);
+    const node = usable.find((each) => {
+      if (!among.has(each)) return false;
+      if (instance.node !== undefined) return true;
+      return hasRoom(instance, each, [...taken(each), ...(assigned.get(each) ?? [])]);
+    });
+    if (!node) continue;
+    count += 1;
+    if (instance.node === undefined) assigned.set(node, [...(assigned.get(node) ?? []), instance]);
+  }
+  return count;
 }
 
 /** The instances that use a node for another one, with those that are being nominated for it. */

@@ -29,6 +29,8 @@ const nominationsMax = 100;
 export class VolumeUsers {
   readonly #options: ProvisionedOptions;
   readonly #expected = new ExpectedPlacements();
+  /** The end of the last transaction that nominates for a node, by its name; it never rejects. */
+  readonly #turns = new Map<string, Promise<void>>();
 
   constructor(options: ProvisionedOptions) {
     this.#options = options;
@@ -69,11 +71,28 @@ export class VolumeUsers {
   }
 
   /**
-   * Reserves the rooms of nodes, in the transaction that writes the place of the volume: after a crash there are both or
-   * none. The commit fails if another instance gets one of the rooms.
-   * @throws StatusError Aborted if another instance got one since the cache was read: the place is chosen again
+   * Runs a transaction that writes the place of a volume, and reserves the rooms of nodes in it: after a crash there are
+   * both or none. Transactions for one node run one after the other, because they would only conflict.
+   * @throws StatusError Aborted if another instance got a room since the cache was read: the place is chosen again
    */
-  async nominate(txn: Transaction, nominees: readonly Nominee[]): Promise<void> {
+  async nominating(
+    nominees: readonly Nominee[],
+    write: (also: (txn: Transaction) => Promise<void>) => Promise<void>,
+  ): Promise<void> {
+    const names = nominees.flatMap(({ node }) => (node ? [node.name] : []));
+    const earlier = names.flatMap((name) => this.#turns.get(name) ?? []);
+    const turn = Promise.all(earlier).then(() => write((txn) => this.#nominate(txn, nominees)));
+    const ended = turn.catch(() => undefined);
+    for (const name of names) this.#turns.set(name, ended);
+    try {
+      await turn;
+    } finally {
+      for (const name of names) if (this.#turns.get(name) === ended) this.#turns.delete(name);
+    }
+  }
+
+  /** Reserves rooms. The commit fails if another instance gets one of them. */
+  async #nominate(txn: Transaction, nominees: readonly Nominee[]): Promise<void> {
     const { store, manager, clock } = this.#options;
     const sources = { volumes: manager.informer(volumes).lister, now: clock.now() };
     const before: Nominee[] = [];

@@ -99,10 +99,11 @@ export class Provisioning {
             `driver ${storageClass.driver} is provisioning the volume`,
           )),
     };
-    const { also } = choice;
-    const intent = { kind: volumes, object: volume, status, also };
-    if (!snapshot) await this.#effects.write(request, volume, status, also);
-    else await enterInFlight(request, intent, beingRestored, snapshot);
+    await choice.write((also) => {
+      if (!snapshot) return this.#effects.write(request, volume, status, also);
+      const intent = { kind: volumes, object: volume, status, also };
+      return enterInFlight(request, intent, beingRestored, snapshot);
+    });
     if (from === 'Provisioning') this.#earlier.renewed(situation);
     return requeueAfter(0);
   }

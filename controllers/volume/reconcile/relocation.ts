@@ -30,7 +30,7 @@ import {
   permittedNodes,
   type PlaceInputs,
 } from '../place/topology-choice.js';
-import { nodesOfUsers } from '../place/user-nodes.js';
+import { fittingTogether, nodesOfUsers } from '../place/user-nodes.js';
 import { type FoundUsers, VolumeUsers } from '../place/volume-users.js';
 
 type Labels = Readonly<Record<string, string>>;
@@ -48,8 +48,10 @@ export interface Refused {
 
 /** A topology, or the reason why there is none. */
 export type ChosenPlace = TopologyChoice & {
-  /** Writes for the instances of the volume, in the transaction that writes the topology. */
-  readonly also: (txn: Transaction) => Promise<void>;
+  /** Runs the transaction that writes the topology; with `also` it writes for the instances of the volume. */
+  readonly write: (
+    work: (also: (txn: Transaction) => Promise<void>) => Promise<void>,
+  ) => Promise<void>;
 };
 
 /** `svc.io/zone=a` */
@@ -90,7 +92,7 @@ export class Relocation {
     const choice = choosePlace(this.#inputs(volume, storageClass, prepared, found), source);
     const place = labelsAt(open, choice.type === 'node' ? choice.topology : {});
     const nominees = this.#users.nominees(volume, found, place);
-    return { ...choice, also: (txn) => this.#users.nominate(txn, nominees) };
+    return { ...choice, write: (work) => this.#users.nominating(nominees, work) };
   }
 
   #inputs(
@@ -108,10 +110,13 @@ export class Relocation {
       driver.capabilities(),
       parameters,
     );
+    const known = { ...sources, nodes: permitted };
+    const users = nodesOfUsers(volume, found.users, known);
     return {
       ...{ volume, storageClass, nodes: permitted, driver, parameters },
       here: this.#effects.options.node,
-      users: nodesOfUsers(volume, found.users, { ...sources, nodes: permitted }),
+      users,
+      fitting: (at) => fittingTogether(users, at, known),
       exhausted: places,
     };
   }
@@ -185,8 +190,8 @@ export class Relocation {
       reason: 'Provisioning',
       ...this.#effects.made(volume, 'False', 'Provisioning', message),
     } as const;
-    await this.#effects.write(request, volume, status, (txn) =>
-      this.#users.nominate(txn, nominees),
+    await this.#users.nominating(nominees, (also) =>
+      this.#effects.write(request, volume, status, also),
     );
     return requeueAfter(0);
   }
