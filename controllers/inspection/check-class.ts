@@ -54,14 +54,17 @@ function parameterReport(
   return { permission: `parameter ${key}`, state, needed: everyVolume, message };
 }
 
+/** @param resolved the parameters in plaintext; undefined if the value of one is missing, which others may require */
 function violationReports(
   { driver, parameters }: ClassParameters,
-  resolved: Parameters,
+  resolved: Parameters | undefined,
 ): readonly PermissionReport[] {
   const declared = driver.validateParameters(parameters, { level: 'volume' });
   const broken = new Map(declared.map((violation) => [violation.key, violation.description]));
-  for (const { key, description } of driver.validateParameters(resolved, { level: 'resolved' }))
-    if (!broken.has(key) && key in resolved) broken.set(key, description);
+  for (const { key, description } of resolved
+    ? driver.validateParameters(resolved, { level: 'resolved' })
+    : [])
+    if (!broken.has(key) && resolved && key in resolved) broken.set(key, description);
   return [...broken].map(([key, description]) => parameterReport(key, 'missing', description));
 }
 
@@ -102,14 +105,25 @@ function placeReports(
   return reports;
 }
 
+/**
+ * The reports of the driver. Without the value of a parameter it is not asked: it would report the lack of a credential
+ * that the class names, or use another one, such as that of the machine.
+ */
 async function driverReports(
   options: InspectionOptions,
   of: ClassParameters,
-  resolved: Parameters,
+  {
+    resolved,
+    reports,
+  }: { readonly resolved: Parameters; readonly reports: readonly PermissionReport[] },
   signal: AbortSignal,
 ): Promise<readonly PermissionReport[]> {
   const { driver, request } = callWith(options, of, resolved, signal);
   const row = { permission: `driver ${driver.name}`, needed: everyVolume } as const;
+  if (reports.length > 0) {
+    const missing = reports.map(({ permission }) => permission).join(', ');
+    return [{ ...row, state: 'unknown', message: `not asked without the value of ${missing}` }];
+  }
   if (!driver.check)
     return [{ ...row, state: 'unknown', message: 'it checks nothing but its parameters' }];
   try {
@@ -131,9 +145,9 @@ export async function checkClass(
   const all = (await options.store.list(nodes)).items;
   const found = [
     ...reports,
-    ...violationReports(of, resolved),
+    ...violationReports(of, reports.length === 0 ? resolved : undefined),
     ...placeReports(of, storageClass, all, options.here),
-    ...(await driverReports(options, of, resolved, signal)),
+    ...(await driverReports(options, of, { resolved, reports }, signal)),
   ];
   const { name, provider = '' } = of.driver;
   // The first row about a parameter has the cause.

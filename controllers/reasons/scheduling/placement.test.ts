@@ -33,5 +33,8 @@ describe('the remedy of a placement', () => {
     const remedy = topologyUnsatisfied({ kind: 'Volume', object, world, message });
     expect(remedy.command).to.equal('kedge edit storageclass/c');
     expect(remedy.text).to.contain('set parameters.availabilityZone of storage class c');
+    expect(remedy.text).to.match(
+      /or label each node with its location: kedge label node\/\S+ svc.io\/zone=LOCATION/,
+    );
   });
 });

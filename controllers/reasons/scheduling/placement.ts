@@ -91,13 +91,14 @@ export function noNodeFits(about: About<'Instance'>): Remedy {
 /** The remedy for a volume without a suitable node: its class lacks a location, or `allowedTopologies` matches no node. */
 export function topologyUnsatisfied({ object, world, message }: About<'Volume'>): Remedy {
   const { storageClassName: name } = object;
-  const [parameter] = locationMissing.read(message)?.parameters ?? [];
+  const { parameters: [parameter] = [], labels: places = [] } = locationMissing.read(message) ?? {};
+  const node = world.nodes[0]?.name ?? 'NODE';
   if (parameter !== undefined)
     return set(
       `parameters.${parameter} of storage class ${name}`,
       'the location of its volumes',
       `kedge edit storageclass/${name}`,
-      'or label the nodes with their location',
+      `or label each node with its location: kedge label node/${node} ${places.map((label) => `${label}=LOCATION`).join(' ')}`,
     );
   const storageClass = world.storageClasses.find((each) => each.name === name);
   const [selector] = storageClass?.allowedTopologies ?? [];
@@ -108,13 +109,13 @@ export function topologyUnsatisfied({ object, world, message }: About<'Volume'>)
     ...Object.entries(selector?.matchLabels ?? {}),
     ...expressions,
   ]);
-  const node = nearest(world.nodes, wanted);
-  const missing = node ? lacking(node, wanted) : [];
+  const near = nearest(world.nodes, wanted);
+  const missing = near ? lacking(near, wanted) : [];
   const widened = patchOf('storageclass', { name }, { allowedTopologies: null });
-  if (!node || missing.length === 0)
+  if (!near || missing.length === 0)
     return run(widened, `permit storage class ${name} on all nodes`);
   return run(
-    labelCommand(node.name, missing),
-    `no node has the labels that allowedTopologies of storage class ${name} requires: remove allowedTopologies (${widened}), or label node ${node.name}`,
+    labelCommand(near.name, missing),
+    `no node has the labels that allowedTopologies of storage class ${name} requires: remove allowedTopologies (${widened}), or label node ${near.name}`,
   );
 }

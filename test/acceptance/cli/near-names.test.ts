@@ -43,6 +43,23 @@ describe('a misspelt word on the command line', function () {
         expect(ended.stderr).to.not.match(/did you mean|There is/i);
     });
 
+  for (const [key, said] of [
+    ['svc.io/zoen', 'no driver reads label svc.io/zoen; did you mean svc.io/zone?\n'],
+    [
+      'topology.kubernetes.io/region',
+      'no driver reads label topology.kubernetes.io/region; did you mean svc.io/region?\n',
+    ],
+    ['svc.io/zone', ''],
+    ['tier', ''],
+  ] as const)
+    it(`is reported if it is almost the label of a place of nodes: ${key}`, async () => {
+      const [node] = (await daemon.ok('GET', '/v1/nodes')).items as { name: string }[];
+      const ended = await daemon.cli('label', 'node', node?.name ?? '', `${key}=a`);
+      expect([ended.code, ended.stderr]).to.deep.equal([0, said]);
+      const volume = await daemon.cli('label', 'volume', 'journal', `${key}=a`);
+      expect([volume.code, volume.stderr]).to.deep.equal([0, '']);
+    });
+
   it('has no suggestion for a caller without the right to list', async () => {
     const rules = [{ resources: ['volumes'], verbs: ['get'], namespaces: ['default'] }];
     await daemon.ok('POST', '/v1/admin/policies', { name: 'get-only', rules });

@@ -4,7 +4,8 @@ import { isJsonObject, type JsonObject } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
 import { forEachTarget, objectsNamedBy, slashed } from '../../connection/targets.js';
 import { changeObject } from '../../connection/update.js';
-import { print } from '../../output/output.js';
+import { note, print } from '../../output/output.js';
+import { nearest } from '../../../near-miss.js';
 import { withExamples } from '../../program/examples.js';
 import { usageError } from '../../output/usage.js';
 
@@ -45,6 +46,24 @@ function marked(before: unknown, marks: Marks, what: string, overwrite: boolean)
   return Object.fromEntries(after);
 }
 
+/** Labels of nodes that drivers read: the places of volumes. */
+const placeLabels: readonly string[] = ['svc.io/region', 'svc.io/zone'];
+
+/** The names of Kubernetes for them. */
+const otherNames: Readonly<Record<string, string>> = {
+  'topology.kubernetes.io/region': 'svc.io/region',
+  'topology.kubernetes.io/zone': 'svc.io/zone',
+};
+
+/** Says of a label of a node that looks like one of a place, but is none: a volume would not follow it. */
+function hintAtPlaces(marks: Marks): void {
+  for (const [key, value] of marks) {
+    if (value === undefined || placeLabels.includes(key)) continue;
+    const meant = otherNames[key] ?? nearest(key, placeLabels);
+    if (meant !== undefined) note(`no driver reads label ${key}; did you mean ${meant}?`);
+  }
+}
+
 async function mark(
   what: 'label' | 'annotation',
   words: readonly string[],
@@ -63,6 +82,7 @@ async function mark(
     const annotations = marked(metadata.annotations, marks, what, overwrite);
     return { ...object, metadata: { ...metadata, annotations } };
   };
+  if (what === 'label' && targets.some(({ kind }) => kind.kind === 'Node')) hintAtPlaces(marks);
   const client = await connect();
   try {
     await forEachTarget(targets, async (target) => {

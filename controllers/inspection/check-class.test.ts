@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+import { MemoryEngine, openStore } from 'kedge';
+import type { Driver } from '@kedge/driver-sdk';
+import { DriverError } from '@kedge/driver-sdk';
+import type { ParameterResolver } from '../secret/index.js';
+import { storageClasses } from '../storage-class/kind.js';
+import { PlayedDriver } from '../testing/played-driver.js';
+import { checkClass } from './check-class.js';
+
+/** Resolves all values but `secret:absent/key`. */
+const resolver = {
+  resolve: (parameters: Readonly<Record<string, string>>) => {
+    for (const [key, value] of Object.entries(parameters))
+      if (value.includes('absent'))
+        throw new DriverError(
+          'InvalidParameters',
+          `parameter ${key}: secret absent does not exist`,
+        );
+    return parameters;
+  },
+  rebind: (parameters: Readonly<Record<string, string>>) => parameters,
+  confidential: (driver: Driver) => ({ driver }),
+} as unknown as ParameterResolver;
+
+describe('the check of a class whose secret is missing', () => {
+  it('names the secret, and no other cause: the driver would use another credential', async () => {
+    const store = await openStore({ engine: new MemoryEngine() });
+    const played = await new PlayedDriver().registry().get('played');
+    const asked: string[] = [];
+    const driver: Driver = Object.assign(Object.create(played ?? null) as Driver, {
+      name: 'played',
+      validateParameters: (
+        given: Readonly<Record<string, string>>,
+        { level }: { level: string },
+      ) =>
+        level === 'resolved' && given.password === undefined
+          ? [{ key: 'user', description: 'needs a password' }]
+          : [],
+      check: () => {
+        asked.push('check');
+        return Promise.resolve([
+          { permission: 'create', state: 'missing', needed: 'volumes', message: 'not logged in' },
+        ]);
+      },
+    });
+    const drivers = { get: () => Promise.resolve(driver) } as never;
+    const options = { store, drivers, resolver, here: 'n', clusterId: 'c' };
+    const check = async (password: string) => {
+      const parameters = { user: 'ada', password };
+      const storageClass = await store.create(storageClasses, {
+        ...{ name: `c-${password.length}`, driver: 'played', parameters },
+      });
+      const { reports } = await checkClass(options, storageClass, 'default', AbortSignal.any([]));
+      return reports.map(({ permission, state, message }) => `${permission} ${state}: ${message}`);
+    };
+    expect(await check('secret:absent/key')).to.deep.equal([
+      'parameter password missing: secret absent does not exist',
+      'driver played unknown: not asked without the value of parameter password',
+    ]);
+    expect(asked).to.deep.equal([]);
+    expect(await check('known')).to.deep.equal(['create missing: not logged in']);
+    await store.close();
+  });
+});
