@@ -11,6 +11,7 @@ import { specifiedPermissions as keyPermissions } from './cloud3/machine.js';
 import { type RunningMetadata, serveMetadata } from './cloud3/metadata/serve.js';
 import type { Token } from './core/machine.js';
 import { LoopDevices } from './devices/loop-devices.js';
+import { makeServiceAccount, specifiedPermissions } from './cloud4/service-account.js';
 import { labelsOf, tokenOf } from './drivers/served-cloud.js';
 import { type ProviderName, type RunningEmulator, startEmulator } from './index.js';
 import { driverNames, places } from './sweep/emulated-cloud.js';
@@ -30,6 +31,22 @@ const role: Token = {
 const parameters = {
   cloud3: { region: 'eu-central-1', availabilityZone: places.cloud3 },
   cloud4: { zone: places.cloud4 },
+} as const;
+
+const classSecret = 'secret-of-the-key-in-the-class';
+
+/** The credential that a class names first, with its parameters. */
+const ofClass = {
+  cloud3: () => ({
+    token: { name: 'class', keyId: 'AKIACLASS', secret: classSecret, scopes: keyPermissions },
+    parameters: { accessKeyId: 'AKIACLASS', secretAccessKey: classSecret },
+  }),
+  cloud4: () => {
+    const { token, credentialsJSON } = makeServiceAccount('class', {
+      permissions: specifiedPermissions,
+    });
+    return { token, parameters: { credentialsJSON } };
+  },
 } as const;
 
 /** The metadata service of a node: what the daemon's environment names it by, and what it was asked for. */
@@ -64,6 +81,8 @@ for (const provider of ['cloud3', 'cloud4'] as const satisfies readonly Provider
     this.timeout(300_000);
     const driver = driverNames[provider];
     const token = provider === 'cloud3' ? role : tokenOf('cloud4', 'test', '');
+    const named: { readonly token: Token; readonly parameters: Readonly<Record<string, string>> } =
+      ofClass[provider]();
     let home: string;
     let engine: RealEngine | undefined;
     let cloud: RunningEmulator;
@@ -81,7 +100,8 @@ for (const provider of ['cloud3', 'cloud4'] as const satisfies readonly Provider
       cloud = await startEmulator({
         provider,
         instances: [{ name: node, place: places[provider] }],
-        tokens: [token],
+        // The account of the instance is the first one.
+        tokens: [token, named.token],
         devices: new LoopDevices({ directory, deviceDirectory: () => links, clock: systemClock }),
         actionMs: 100,
         ...(provider === 'cloud4' ? { metadata: { instance: node } } : {}),
@@ -132,25 +152,20 @@ deviceDirectory = "${links}"
         90_000,
       );
 
-    it('driver check finds nothing missing', async () => {
-      const { code, stdout } = await daemon.cli('driver', 'check', 'cloud');
-      expect(stdout).not.to.match(/\bmissing\b/);
-      expect(code).to.equal(0);
-    });
-
-    it('its volume is provisioned, attached, written, detached and deleted with the credential of the instance', async () => {
-      await daemon.ok('POST', `${base}/services`, {
+    const service = (storageClassName: string): Promise<unknown> =>
+      daemon.ok('POST', `${base}/services`, {
         ...{ name: 'web', image: busyboxImage, terminationGracePeriodSeconds: 1 },
         command: ['sh', '-c', 'echo start >> /data/starts; sync; exec sleep 1000'],
         volumes: [
           {
             name: 'data',
             mountPath: '/data',
-            claimTemplate: { storageClassName: 'cloud', size: '10Gi', accessMode: 'ReadWriteOnce' },
+            claimTemplate: { storageClassName, size: '10Gi', accessMode: 'ReadWriteOnce' },
           },
         ],
       });
-      const instance = await eventually(
+    const running = () =>
+      eventually(
         'the instance to run',
         async () => {
           const { body } = await daemon.rest('GET', `${base}/instances/web-0`);
@@ -158,6 +173,16 @@ deviceDirectory = "${links}"
         },
         90_000,
       );
+
+    it('driver check finds nothing missing', async () => {
+      const { code, stdout } = await daemon.cli('driver', 'check', 'cloud');
+      expect(stdout).not.to.match(/\bmissing\b/);
+      expect(code).to.equal(0);
+    });
+
+    it('its volume is provisioned, attached, written, detached and deleted with the credential of the instance', async () => {
+      await service('cloud');
+      const instance = await running();
       const read = () =>
         engine?.docker('exec', String(instance.containerId), 'cat', '/data/starts');
       await eventually('what it wrote', () => read() === 'start');
@@ -179,6 +204,34 @@ deviceDirectory = "${links}"
       expect(asked.length).to.be.within(1, 20);
       expect(cloud.emulator.violations).to.deep.equal([]);
       for (const secret of [keySecret, session, 'PRIVATE KEY'])
+        expect(daemon.log).not.to.contain(secret);
+    });
+
+    it('a class whose own credential is removed: detach and deletion have that of the instance, and no call the captured one', async () => {
+      await daemon.ok('POST', '/v1/storageclasses', {
+        ...{ name: 'named', driver, reclaimPolicy: 'delete' },
+        parameters: { ...parameters[provider], ...named.parameters },
+      });
+      const began = cloud.requests.length;
+      await service('named');
+      await running();
+      const first = cloud.requests.slice(began).map(({ token: name }) => name);
+      expect([...new Set(first)]).to.deep.equal([named.token.name]);
+
+      const { parameters: _, ...form } = await daemon.ok('GET', '/v1/storageclasses/named');
+      const without = { ...form, parameters: parameters[provider] };
+      await daemon.ok('PUT', '/v1/storageclasses/named', without);
+      cloud.emulator.revokeToken(named.token.name);
+      const changed = cloud.requests.length;
+      await daemon.ok('DELETE', `${base}/services/web`);
+      await gone('services/web');
+      await daemon.rest('DELETE', `${base}/volumes/data-web-0`);
+      await gone('volumes/data-web-0');
+      expect(await cloud.inventory()).to.deep.equal([]);
+      const later = cloud.requests.slice(changed);
+      expect([...new Set(later.map(({ token: name }) => name))]).to.deep.equal([token.name]);
+      expect(cloud.emulator.violations).to.deep.equal([]);
+      for (const secret of [classSecret, keySecret, session, 'PRIVATE KEY'])
         expect(daemon.log).not.to.contain(secret);
     });
   });
