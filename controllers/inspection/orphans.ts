@@ -13,6 +13,7 @@ import {
   requireClass,
 } from './class-call.js';
 import { importCommand } from './import-command.js';
+import { callsOf, hasProviderHandles, isSameResource, resourceOf } from './second-resource.js';
 
 /** A resource that no object owns. */
 export interface Orphan {
@@ -22,6 +23,16 @@ export interface Orphan {
   readonly resource: ProviderResource;
   /** The command that imports it. Empty for snapshots, and for a volume in a place that no class names. */
   readonly command: string;
+  /** The object that it was created for, which uses another resource. Undefined if there is no such object. */
+  readonly secondOf: User | undefined;
+}
+
+/** An object with a resource. */
+interface User {
+  /** `<namespace>/<name>` */
+  readonly label: string;
+  /** In plaintext; empty before it is known. */
+  readonly handle: string;
 }
 
 /** The request of {@link findOrphans}. */
@@ -36,6 +47,7 @@ export interface OrphanQuery {
 }
 
 interface Listed {
+  readonly call: ClassCall;
   readonly storageClass: StorageClass;
   readonly driver: string;
   readonly resource: ProviderResource;
@@ -43,10 +55,22 @@ interface Listed {
   readonly otherPlace: OtherPlace | undefined;
 }
 
-/** Handles and uids of the objects with a driver. */
+/** The objects by what their resources have: the handle, of those with a driver, and the uid. */
 interface Owned {
   readonly handles: ReadonlySet<string>;
-  readonly uids: ReadonlySet<string>;
+  readonly uids: ReadonlyMap<string, User>;
+}
+
+/** The handle of an object; empty if it has none, or its key is missing. @throws StatusError */
+function plainHandle(resolver: InspectionOptions['resolver'], handle = ''): string {
+  if (handle === '') return '';
+  try {
+    return resolver.openHandle(handle);
+  } catch (error) {
+    // A handle with a missing key is of no driver that lists resources: those contain no parameter values.
+    if (hasCode(error, 'Internal')) return '';
+    throw error;
+  }
 }
 
 async function ownedBy(
@@ -55,22 +79,16 @@ async function ownedBy(
   driver: string,
 ): Promise<Owned> {
   const handles = new Set<string>();
-  const uids = new Set<string>();
+  const uids = new Map<string, User>();
   const objects = [...(await store.list(volumes)).items, ...(await store.list(snapshots)).items];
   for (const object of objects) {
+    const handle = object.driver === driver ? plainHandle(resolver, object.handle) : '';
+    const user = { label: `${object.namespace}/${object.name}`, handle };
     // Before provisioning a volume has no driver yet: its uid is enough.
-    uids.add(object.metadata.uid);
+    uids.set(object.metadata.uid, user);
     // The handle of a storage root that was moved is another one.
-    if ('importedAs' in object && object.importedAs) uids.add(object.importedAs);
-    if (object.driver !== driver) continue;
-    const { handle = '' } = object;
-    if (handle === '') continue;
-    try {
-      handles.add(resolver.openHandle(handle));
-    } catch (error) {
-      // A handle with a missing key is of no driver that lists resources: those contain no parameter values.
-      if (!hasCode(error, 'Internal')) throw error;
-    }
+    if ('importedAs' in object && object.importedAs) uids.set(object.importedAs, user);
+    if (handle !== '') handles.add(handle);
   }
   return { handles, uids };
 }
@@ -95,6 +113,31 @@ async function listingOf(
 }
 
 /**
+ * The resource of an object that another resource was created for, as its provider shows it. Undefined if none is known:
+ * the object is being provisioned, or its handle is no identifier of a provider. An error if the provider does not show it.
+ */
+async function ownResource(
+  options: InspectionOptions,
+  { call, driver, resource: { type } }: Listed,
+  { handle }: User,
+  among: {
+    readonly listed: ReadonlyMap<string, Listed>;
+    readonly classes: readonly StorageClass[];
+    readonly query: OrphanQuery;
+  },
+): Promise<ProviderResource | DriverError | undefined> {
+  if (handle === '' || !hasProviderHandles(call)) return undefined;
+  const shown = among.listed.get(`${driver} ${type} ${handle}`);
+  if (shown) return shown.resource;
+  // Drivers look up volumes alone.
+  if (type === 'snapshot') return undefined;
+  const key = { namespace: among.query.namespace, name: 'orphans' };
+  return resourceOf(callsOf(options, among.classes, key, call), handle).catch((thrown: unknown) =>
+    DriverError.from(thrown),
+  );
+}
+
+/**
  * Finds volumes and snapshots at the providers of the classes that no object owns. Changes nothing. A class that could
  * not be searched is named in a warning. Without a class in the query, drivers whose data belongs to the user are left
  * out.
@@ -105,10 +148,8 @@ export async function findOrphans(
 ): Promise<{ readonly orphans: readonly Orphan[]; readonly warnings: readonly string[] }> {
   const { store, clusterId } = options;
   const { storageClassName } = query;
-  const classes =
-    storageClassName === ''
-      ? (await store.list(storageClasses)).items
-      : [await requireClass(store, storageClassName)];
+  const every = (await store.list(storageClasses)).items;
+  const classes = storageClassName === '' ? every : [await requireClass(store, storageClassName)];
   const warnings = new Set<string>();
   // Classes with the same credential list the same resources: each resource is kept once.
   const listed = new Map<string, Listed>();
@@ -123,7 +164,7 @@ export async function findOrphans(
         // The command names the first class that lists the resource and can import it.
         const known = listed.get(key);
         if (!known || (known.otherPlace && !otherPlace))
-          listed.set(key, { storageClass, driver, resource, otherPlace });
+          listed.set(key, { call, storageClass, driver, resource, otherPlace });
       }
     } catch (thrown) {
       warnings.add(`class "${storageClass.name}" was not searched: ${asAnswer(thrown)}`);
@@ -131,15 +172,25 @@ export async function findOrphans(
   // The objects are read after the resources: what is created meanwhile has an object.
   const owned = new Map<string, Owned>();
   const orphans: Orphan[] = [];
-  for (const { storageClass, driver, resource, otherPlace } of listed.values()) {
+  for (const of of listed.values()) {
+    const { storageClass, driver, resource, otherPlace } = of;
     // The place of the class is part of the question.
     if (otherPlace && storageClassName !== '') continue;
-    const of = owned.get(driver) ?? (await ownedBy(options, store, driver));
-    owned.set(driver, of);
+    const { handles, uids } = owned.get(driver) ?? (await ownedBy(options, store, driver));
+    owned.set(driver, { handles, uids });
     const { handle, uid, cluster } = resource;
-    if (of.handles.has(handle) || (uid !== undefined && of.uids.has(uid))) continue;
+    if (handles.has(handle)) continue;
     const origin = cluster === undefined ? 'unmarked' : cluster === clusterId ? 'own' : 'foreign';
     if (origin !== 'own' && !query.all) continue;
+    const user = uid === undefined ? undefined : uids.get(uid);
+    if (user) {
+      const own = await ownResource(options, of, user, { listed, classes: every, query });
+      if (own instanceof DriverError)
+        warnings.add(
+          `driver ${driver}: ${resource.type} ${handle} was created for ${user.label}, which uses ${user.handle}; that one was not found, so it is not known whether they are the same: ${asAnswer(own)}`,
+        );
+      if (!own || own instanceof DriverError || isSameResource(own, resource)) continue;
+    }
     if (otherPlace)
       warnings.add(
         `driver ${driver}: volume ${handle} is in ${otherPlace.place}, which no class names in parameter ${otherPlace.parameter}; create a class of that place to import it`,
@@ -148,7 +199,14 @@ export async function findOrphans(
       resource.type === 'snapshot' || otherPlace
         ? ''
         : await importCommand(store, storageClass.name, resource, origin === 'foreign');
-    orphans.push({ storageClassName: storageClass.name, driver, origin, resource, command });
+    orphans.push({
+      storageClassName: storageClass.name,
+      driver,
+      origin,
+      resource,
+      command,
+      secondOf: user,
+    });
   }
   return { orphans, warnings: [...warnings] };
 }

@@ -26,7 +26,8 @@ async function check(
   return { driver, provider, node: options.here, requirements };
 }
 
-function shown({ storageClassName, driver, origin, resource, command }: Orphan): JsonObject {
+function shown(orphan: Orphan): JsonObject {
+  const { storageClassName, driver, origin, resource, command, secondOf } = orphan;
   const { type, handle, name, sizeBytes, cluster = '', instance = '' } = resource;
   return {
     storageClassName,
@@ -39,6 +40,8 @@ function shown({ storageClassName, driver, origin, resource, command }: Orphan):
     clusterId: cluster,
     attachedTo: instance,
     importCommand: command,
+    secondOf: secondOf?.label ?? '',
+    usedHandle: secondOf?.handle ?? '',
   };
 }
 

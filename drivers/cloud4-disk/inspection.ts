@@ -183,11 +183,12 @@ export function noInstance(node: string, { project, zone }: Place): string {
 }
 
 function diskResource(disk: CloudDisk): ProviderResource {
-  const { name, sizeGib, description, users, zone } = disk;
+  const { id, name, sizeGib, description, users, zone } = disk;
   const [instance] = users;
   return {
     type: 'volume',
     handle: diskHandle(disk),
+    ...(id === undefined ? {} : { identity: id }),
     name,
     sizeBytes: bytesOf(sizeGib),
     topology: { [zoneLabel]: zone },

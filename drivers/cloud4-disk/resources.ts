@@ -3,6 +3,8 @@ import { type DiskPath, lastPart, type Place, type SnapshotPath } from './names.
 
 /** A disk at the provider. */
 export interface CloudDisk extends DiskPath {
+  /** Number of the disk. A project has an id and a number, so its path may be written in two ways. */
+  readonly id: string | undefined;
   readonly status: string;
   readonly sizeGib: number;
   /** Names of the instances to which it is attached. */
@@ -41,6 +43,7 @@ export function diskOf(place: Place, fields: Fields): CloudDisk {
   return {
     project,
     zone,
+    id: fields.optionalId('id'),
     name: fields.text('name'),
     status: fields.text('status'),
     sizeGib: sizeOf(fields, 'sizeGb'),

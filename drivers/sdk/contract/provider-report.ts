@@ -34,6 +34,8 @@ export interface FindRequest extends ClassRequest {
 export interface ProviderResource {
   readonly type: 'volume' | 'snapshot';
   readonly handle: string;
+  /** An identifier that no other resource has, if one resource may have several handles. Default: the handle. */
+  readonly identity?: string;
   readonly name: string;
   /** Undefined: the driver enforces no sizes. */
   readonly sizeBytes: bigint | undefined;

@@ -348,7 +348,7 @@ export interface FindOrphansResponse {
   warnings: string[];
 }
 
-/** A volume or snapshot at a provider that no object owns. */
+/** A volume or snapshot at a provider that no object uses. */
 export interface FindOrphansResponse_Orphan {
   storageClassName: string;
   driver: string;
@@ -365,6 +365,13 @@ export interface FindOrphansResponse_Orphan {
   attachedTo: string;
   /** The command that brings it under management; empty for snapshots. */
   importCommand: string;
+  /**
+   * `<namespace>/<name>` of the object that it was created for and that uses another resource, for example after the
+   * answer to a creation was lost. Empty: there is no such object.
+   */
+  secondOf: string;
+  /** The handle of the resource that this object uses, which is not to be deleted. */
+  usedHandle: string;
 }
 
 export const FindOrphansResponse_Orphan_Type = {
@@ -1944,6 +1951,8 @@ function createBaseFindOrphansResponse_Orphan(): FindOrphansResponse_Orphan {
     clusterId: "",
     attachedTo: "",
     importCommand: "",
+    secondOf: "",
+    usedHandle: "",
   };
 }
 
@@ -2039,6 +2048,22 @@ export const FindOrphansResponse_Orphan: Pick<MessageFns<FindOrphansResponse_Orp
             }
 
             message.importCommand = reader.string();
+            continue;
+          }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.secondOf = reader.string();
+            continue;
+          }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.usedHandle = reader.string();
             continue;
           }
         }

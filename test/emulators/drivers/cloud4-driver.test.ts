@@ -259,8 +259,14 @@ describe('cloud4-disk', () => {
     expect(warnings).to.deep.equal([]);
     expect(resources).to.have.length(1);
     expect(resources[0]).to.deep.include({ ...found, topology: { 'svc.io/zone': zone } });
+    // The number of the disk, which its path does not have to name the project by.
+    const { identity } = resources[0]!;
+    expect(identity).to.match(/^\d+$/);
     for (const by of [handle, `kedge-${uid}`])
-      expect(await driver.find!({ ...call, signal, handle: by })).to.deep.include(found);
+      expect(await driver.find!({ ...call, signal, handle: by })).to.deep.include({
+        ...found,
+        identity,
+      });
     const absent = await refusalOf(driver.find!({ ...call, signal, handle: 'none' }));
     expect(absent.kind).to.equal('NotFound');
   });

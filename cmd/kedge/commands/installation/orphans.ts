@@ -46,6 +46,11 @@ async function orphans(options: OrphanOptions): Promise<void> {
     else {
       const header = ['TYPE', 'HANDLE', 'NAME', 'DRIVER', 'ORIGIN', 'BYTES', 'ATTACHED TO'];
       print(table([header, ...found.map(row)]));
+      for (const orphan of found)
+        if (textOf(orphan, 'secondOf') !== '')
+          print(
+            `\n${textOf(orphan, 'handle')} was created for ${textOf(orphan, 'secondOf')}, which uses ${textOf(orphan, 'usedHandle')}: keep that one.`,
+          );
       const commands = found
         .map((orphan) => textOf(orphan, 'importCommand'))
         .filter((text) => text !== '');
