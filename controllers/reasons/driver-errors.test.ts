@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Volume } from '@kedge/api/kinds';
+import type { Snapshot, Volume } from '@kedge/api/kinds';
 import { driverErrors } from './driver-errors.js';
 import { emptyWorld } from './world.js';
 
@@ -69,5 +69,17 @@ describe('the remedy of an error of a driver', () => {
       'kedge edit volume/v -n default',
     );
     expect(told({ handle: 'h' })).to.include({ type: 'run', command: retain });
+  });
+
+  it('that refuses to delete a snapshot is not to delete it: it is repeated', () => {
+    const object: Snapshot = {
+      ...{ namespace: 'default', name: 's', source: { volume: 'v' }, status: 'Failed' },
+      metadata: { ...metadata, deletionRequestedAt: 'now' },
+    };
+    const remedy = driverErrors.InvalidParameters.remedy({
+      ...{ kind: 'Snapshot', object, message: 'snapshot s-1 is named x', world: emptyWorld },
+    });
+    expect(remedy).to.include({ type: 'wait' });
+    expect(remedy.text).to.contain('it waits for the driver to accept what the message names');
   });
 });

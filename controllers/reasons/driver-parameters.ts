@@ -116,8 +116,10 @@ export function wrongParameters(about: About): Remedy {
   }
   const path = wrongPath(about, storage);
   if (path) return path;
-  if (kind === 'Volume' && object.metadata.deletionRequestedAt !== undefined)
-    return refusedDeletion(object);
+  if (object.metadata.deletionRequestedAt !== undefined)
+    return kind === 'Volume'
+      ? refusedDeletion(object)
+      : again(about, 'the driver to accept what the message names');
   const isUnknown = kind === 'Volume' && isOutcomeUnknown(object);
   if (isUnknown && className !== '' && Object.keys(object.parameters ?? {}).length === 0)
     return set(
