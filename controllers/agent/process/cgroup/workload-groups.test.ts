@@ -82,7 +82,8 @@ describe('control groups of workloads', () => {
     await hierarchies('memory', 'freezer');
     const { procs } = await groups.prepare('u', { memoryBytes: 2 ** 27 });
     await writeFile(join(root, 'memory/kedge/u/memory.oom_control'), 'oom_kill 1\n');
-    await writeFile(join(root, 'freezer/kedge/u/cgroup.procs'), '');
+    for (const name of ['cgroup.procs', 'freezer.state'])
+      await writeFile(join(root, 'freezer/kedge/u', name), '');
     const cluster = '0123abcd-original';
     const copy = new WorkloadGroups({ root, cluster });
     expect([await copy.procs('u'), copy.ranOutOfMemory('u')]).to.deep.equal([[], false]);

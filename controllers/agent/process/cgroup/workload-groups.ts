@@ -10,6 +10,7 @@ import {
   limitFiles,
 } from './limit-files.js';
 import { acceptedIn } from './changed-limit-files.js';
+import { killGroup } from './kill-group.js';
 import { clusterPrefix } from '../../runtime/cluster-prefix.js';
 import { limitsRefused } from '../../../messages/starts.js';
 
@@ -205,25 +206,11 @@ export class WorkloadGroups {
    * can be killed as a whole.
    */
   async kill(id: string): Promise<void> {
-    for (const name of this.#names(id)) await this.#killGroup(name);
-  }
-
-  async #killGroup(name: string): Promise<void> {
     const version = this.#versionNow();
-    if (version === 'v2') {
-      const file = join(this.#folder(version, 'memory', name), 'cgroup.kill');
-      if (await isAccessible(file)) await writeFile(file, '1');
-      return;
-    }
-    const folder = this.#folder(version, freezer, name);
-    if (!(await isAccessible(folder))) return;
-    const state = join(folder, 'freezer.state');
-    await writeFile(state, 'FROZEN');
-    try {
-      const pids = await readFile(join(folder, 'cgroup.procs'), 'utf8');
-      for (const pid of pids.split('\n').filter((line) => Number(line) > 0)) killOne(Number(pid));
-    } finally {
-      await writeFile(state, 'THAWED');
+    const controller = version === 'v1' ? freezer : 'memory';
+    for (const name of this.#names(id)) {
+      const folder = this.#folder(version, controller, name);
+      if (await isAccessible(folder)) await killGroup(version, folder);
     }
   }
 
@@ -236,13 +223,5 @@ export class WorkloadGroups {
       // The parent is removed with its last group.
       await rmdir(join(folder, '..')).catch(() => undefined);
     }
-  }
-}
-
-function killOne(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch (error) {
-    if (codeOf(error) !== 'ESRCH') throw error;
   }
 }
