@@ -2,11 +2,18 @@ import { Readable } from 'node:stream';
 import { type Clock, invalid, sleep, StatusError } from 'kedge';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 
-/** Maximum bytes of one message, and of all messages of a load. */
+/** Maximum bytes of one message. */
 const pieceBytesMax = 1_048_576;
-const tarBytesMax = 64 * 1024 ** 3;
-/** Idle timeout of an upload. */
-const idleMs = 120_000;
+
+/** Bounds of an upload. */
+export interface UploadBounds {
+  /** Maximum bytes of all messages. */
+  readonly tarBytesMax: number;
+  /** Maximum time without a message while more data is wanted. */
+  readonly idleMs: number;
+}
+
+const defaultBounds: UploadBounds = { tarBytesMax: 64 * 1024 ** 3, idleMs: 120_000 };
 
 /** A tar archive received in messages. */
 export interface Upload {
@@ -25,6 +32,7 @@ export function uploadOf(
   messages: AsyncIterable<JsonObject>,
   clock: Clock,
   onPiece: () => void,
+  { tarBytesMax, idleMs }: UploadBounds = defaultBounds,
 ): Upload {
   let receivedBytes = 0;
   let failure: StatusError | undefined;
@@ -32,7 +40,7 @@ export function uploadOf(
   async function* pieces(): AsyncIterable<Buffer> {
     const iterator = messages[Symbol.asyncIterator]();
     for (;;) {
-      const next = await withinIdle(iterator.next(), clock);
+      const next = await withinIdle(iterator.next(), clock, idleMs);
       if (next === 'idle')
         throw refuse(
           new StatusError({
@@ -73,7 +81,7 @@ export function uploadOf(
   };
 }
 
-async function withinIdle<T>(work: Promise<T>, clock: Clock): Promise<T | 'idle'> {
+async function withinIdle<T>(work: Promise<T>, clock: Clock, idleMs: number): Promise<T | 'idle'> {
   const over = new AbortController();
   try {
     const idle = sleep(clock, idleMs, over.signal).then(() => 'idle' as const);

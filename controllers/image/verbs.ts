@@ -7,13 +7,15 @@ import { remoteImages } from '../agent-requests/remote-images.js';
 import { nodes } from '../node/kind.js';
 import { type ImageAccess, imagesHere } from '../agent-requests/image-access.js';
 import { imagePageOf } from '../agent-requests/image-pages.js';
-import { uploadOf } from './upload.js';
+import { type UploadBounds, uploadOf } from './upload.js';
 
 /** Options of the image methods. */
 export interface ImageVerbOptions {
   readonly images?: NodeImages | undefined;
   /** The agents of other nodes. */
   readonly agents: ConnectedAgents;
+  /** Default: 64 GiB, and 120 s without data. */
+  readonly uploadBounds?: UploadBounds;
 }
 
 /** Concurrent loads of a node: each causes disk I/O of the engine. */
@@ -51,10 +53,11 @@ async function* load(
   images: ImageAccess,
   signal: AbortSignal,
   further: AsyncIterable<JsonObject>,
+  uploadBounds: UploadBounds | undefined,
 ): AsyncIterable<JsonObject> {
   let text = '';
   let wake: () => void = () => undefined;
-  const upload = uploadOf(further, clock, () => wake());
+  const upload = uploadOf(further, clock, () => wake(), uploadBounds);
   let result: readonly string[] | undefined;
   let failure: Error | undefined;
   const loading = images
@@ -124,7 +127,7 @@ function withoutImages(): readonly CustomMethod[] {
 /** `ImageService`. */
 export function imageVerbs(
   parts: ApiParts,
-  { images, agents }: ImageVerbOptions,
+  { images, agents, uploadBounds }: ImageVerbOptions,
 ): readonly CustomMethod[] {
   if (!images) return withoutImages();
   const requested = (request: JsonObject, remedy: string): Promise<Requested> =>
@@ -150,7 +153,7 @@ export function imageVerbs(
       });
     loads.set(node, running + 1);
     try {
-      yield* load(parts, there, signal, further);
+      yield* load(parts, there, signal, further, uploadBounds);
     } finally {
       const left = (loads.get(node) ?? 1) - 1;
       if (left > 0) loads.set(node, left);
