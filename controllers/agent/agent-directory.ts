@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { DirectoryLock, Random } from 'kedge';
 import { replaceFile } from '@kedge/driver-sdk';
 import type { AgentLife } from '../node/index.js';
+import { bootIdOfKernel } from './runtime/boot.js';
 
 /** Dependencies of {@link openAgentDirectory}. */
 export interface AgentDirectoryOptions {
@@ -22,10 +23,6 @@ export interface AgentDirectory {
 }
 
 const idFile = 'agent-id';
-
-async function bootIdOfKernel(): Promise<string> {
-  return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
-}
 
 /** Returns a text that identifies the directory on this boot; a copy of the directory has another inode or boot id. */
 async function placeOf(directory: string, bootId: string): Promise<string> {

@@ -195,7 +195,7 @@ export const instanceReasons = {
   ImagePullFailed: unmet("the image of the workload can't be provided", ofInstance(imageFailed)),
   OOMKilled: unmet('the workload exceeded its memory limit', ofInstance(outOfMemory)),
   EngineRestarted: unmet(
-    'the container engine was restarted and ended the workload',
+    'the container engine or its machine was restarted, which ended the workload',
     passing('its workload', 'once the workload has run for minReadySeconds'),
   ),
   Paused: unmet(

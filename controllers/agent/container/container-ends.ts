@@ -1,14 +1,13 @@
 import type { WorkloadState } from '../runtime/runtime.js';
 import type { ContainerInspection } from './engine/engine-containers.js';
 import { MemoryLimitEnds, type MemoryLimitEndsOptions } from './limits/memory-limit-ends.js';
-import type { EngineOutages } from './outages/engine-outages.js';
-import { EngineStarts } from './outages/engine-starts.js';
+import type { EngineStarts } from './outages/engine-starts.js';
 import type { LoggedRun } from './container-log.js';
 import { StartRefusals } from './start-refusal.js';
 
 /** Dependencies of {@link ContainerEnds}. */
 export interface ContainerEndsOptions extends MemoryLimitEndsOptions {
-  readonly outages: EngineOutages;
+  readonly starts: EngineStarts;
 }
 
 /** Determines the causes of the ends of containers. */
@@ -30,14 +29,13 @@ export class ContainerEnds {
     inspection: ContainerInspection,
     end: Extract<WorkloadState, { state: 'exited' }>,
   ): Promise<WorkloadState> {
-    const { engine, outages, signal } = this.#options;
+    const { signal, starts } = this.#options;
     const { run } = found;
     if (!end.requested) {
       const atLimit = await this.#memory.include({ id, run }, inspection);
       if (atLimit === undefined) return { state: 'ending', run };
       if (atLimit) return { ...end, reason: 'OOMKilled' };
-      if (await new EngineStarts(engine, outages).ended(end, signal))
-        return { ...end, reason: 'EngineRestarted' };
+      if (await starts.ended({ id, run }, end, signal)) return { ...end, reason: 'EngineRestarted' };
     }
     const refused = await this.#refusals.of({ ...found, exitCode: end.exitCode });
     return refused === undefined ? end : { ...end, refused };

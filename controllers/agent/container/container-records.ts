@@ -3,21 +3,25 @@ import { join } from 'node:path';
 
 const idPattern = /^[0-9a-f-]{36}$/;
 
-async function readNumber(file: string): Promise<number | undefined> {
+async function readText(file: string): Promise<string | undefined> {
   try {
-    const number = Number((await readFile(file, 'utf8')).trim());
-    return Number.isSafeInteger(number) ? number : undefined;
+    return (await readFile(file, 'utf8')).trim();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
 }
 
+async function readNumber(file: string): Promise<number | undefined> {
+  const number = Number(await readText(file));
+  return Number.isSafeInteger(number) ? number : undefined;
+}
+
 /**
  * The node's records of its containers, readable without the engine, one folder per workload: the workloads that may
- * exist, the number of their last run, whether the outcome of its start is known, when a stop of a run was requested,
- * and whether a run ended at its memory limit. A run and a stop request are recorded before the call to the engine, an
- * outcome after it.
+ * exist, the number of their last run, whether the outcome of its start is known, the boot of the machine in which a run
+ * was started, when a stop of a run was requested, and whether a run ended at its memory limit. A run and a stop request
+ * are recorded before the call to the engine, an outcome after it.
  */
 export class ContainerRecords {
   readonly #directory: string;
@@ -46,16 +50,22 @@ export class ContainerRecords {
   }
 
   /**
-   * Records a run before its start. Of the stop requests and the ends at a memory limit, keeps only those of the
-   * previous run.
+   * Records a run before its start. Of the stop requests, the ends at a memory limit and the boots, keeps only those of
+   * the previous run.
    */
-  async begin(id: string, run: number): Promise<void> {
+  async begin(id: string, run: number, bootId: string): Promise<void> {
     const folder = this.#folder(id);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     for (const name of await readdir(folder))
-      if (/^(stop|memory)-/.test(name) && !name.endsWith(`-${run - 1}`))
+      if (/^(stop|memory|boot)-/.test(name) && !name.endsWith(`-${run - 1}`))
         await rm(join(folder, name), { force: true });
+    await this.#write(join(folder, `boot-${run}`), bootId);
     await this.#write(join(folder, 'last-run'), run);
+  }
+
+  /** The boot in which a run was started; undefined for a run of an earlier release. */
+  bootOf(id: string, run: number): Promise<string | undefined> {
+    return readText(join(this.#folder(id), `boot-${run}`));
   }
 
   /** Records that the start of a run succeeded or failed permanently. */
@@ -101,9 +111,9 @@ export class ContainerRecords {
     await rm(this.#folder(id), { recursive: true, force: true });
   }
 
-  async #write(file: string, number: number): Promise<void> {
+  async #write(file: string, value: number | string): Promise<void> {
     const fresh = `${file}.new`;
-    await writeFile(fresh, `${number}\n`, { mode: 0o600 });
+    await writeFile(fresh, `${value}\n`, { mode: 0o600 });
     await rename(fresh, file);
   }
 }

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { type Clock, type Logger, messageOf, sleep } from 'kedge';
 import type { HeldVolume, Holder, Holders } from '@kedge/driver-sdk';
 import { type ControllerPolicy, defaultPolicy } from '../../policy/policy.js';
+import { type Boot, bootOfKernel } from '../runtime/boot.js';
 import type { ExecProcess, ExecSpec } from '../runtime/exec.js';
 import type { LogLine, LogRequest } from '../runtime/log.js';
 import type {
@@ -54,6 +55,8 @@ export interface ContainerRuntimeOptions {
   readonly ownDirectories?: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
+  /** The present boot of the machine. Default: that of the kernel. */
+  readonly boot?: () => Promise<Boot>;
   /** Default: the policy of an unconfigured daemon. */
   readonly policy?: ControllerPolicy;
 }
@@ -87,6 +90,7 @@ export class ContainerRuntime implements Runtime, Holders {
     const { engine, cluster, directory, clock, logger, policy } = options;
     const { containers } = engine;
     const { signal } = this.#closing;
+    const { boot = () => bootOfKernel(clock.now()) } = options;
     this.#records = new ContainerRecords(directory);
     this.#commands = new ContainerCommands({
       exec: engine.exec,
@@ -98,30 +102,24 @@ export class ContainerRuntime implements Runtime, Holders {
     this.#stops = new ContainerStops({ containers, records: this.#records, clock, policy });
     this.#container = new RunContainer({ containers, signal });
     this.#starts = new ContainerStarts({
-      clock,
-      containers,
-      cluster,
-      records: this.#records,
-      container: this.#container,
+      ...{ boot, clock, containers, cluster, signal },
+      ...{ records: this.#records, container: this.#container },
       network: this.#network,
       hostPortAddress: options.hostPortAddress ?? '127.0.0.1',
       images: options.images ?? new Images({ images: engine.images, clock }),
       ownDirectories: options.ownDirectories ?? [],
-      signal,
     });
     this.#outages = new EngineOutages(clock, new OutageRecord(directory, logger));
+    const outages = this.#outages;
     this.#ends = new ContainerEnds({
       ...{ engine, clock, logger, signal },
       records: this.#records,
-      outages: this.#outages,
+      starts: new EngineStarts({ engine, outages, records: this.#records, boot }),
       onKnown: (id) => this.#changed(id),
     });
     this.#watch = new EngineWatch({
-      outages: this.#outages,
-      engine,
-      cluster,
-      clock,
-      logger,
+      outages,
+      ...{ engine, cluster, clock, logger },
       onChange: (id) => this.#changed(id),
       onGap: () => void this.#allChanged(),
     });

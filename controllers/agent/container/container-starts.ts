@@ -1,4 +1,5 @@
 import { type Clock, messageOf, sleep } from 'kedge';
+import type { Boot } from '../runtime/boot.js';
 import type { WorkloadSpec, WorkloadState } from '../runtime/runtime.js';
 import { containerConfig } from './container-config.js';
 import type { ContainerRecords } from './container-records.js';
@@ -29,6 +30,8 @@ export interface ContainerStartsOptions {
   readonly images: Images;
   /** Directories that only the daemon writes to. */
   readonly ownDirectories: readonly string[];
+  /** The present boot of the machine. */
+  readonly boot: () => Promise<Boot>;
   /** The signal of the runtime. */
   readonly signal: AbortSignal;
 }
@@ -95,7 +98,7 @@ export class ContainerStarts {
 
   async #begin(spec: WorkloadSpec, before: readonly FoundRun[]): Promise<void> {
     const { id } = spec;
-    const { cluster, records } = this.#options;
+    const { boot, cluster, records } = this.#options;
     const run = await this.#nextRun(id, before);
     if (run === undefined) return;
     const givenUp = new AbortController();
@@ -103,7 +106,7 @@ export class ContainerStarts {
     this.#attempts.set(id, { state: 'starting', run });
     try {
       // The run is recorded first, so that a container is on record even if this process is killed now.
-      await records.begin(id, run);
+      await records.begin(id, run, (await boot()).id);
       await this.#run(spec, { cluster, id, run }, before, givenUp.signal);
       await records.settled(id, run);
       this.#attempts.delete(id);

@@ -120,6 +120,7 @@ function endedWith({
   reason,
 }: Extract<WorkloadState, { state: 'exited' }>): readonly NotedCondition[] {
   if (reason !== 'EngineRestarted') return [];
-  const message = 'the container engine was restarted and ended the workload; it starts again';
+  const message =
+    'the container engine or its machine was restarted, which ended the workload; it starts again';
   return [noted('ContainersReady', false, reason, message), noted('Ready', false, reason, message)];
 }

@@ -1,9 +1,16 @@
 import { stat } from 'node:fs/promises';
+import type { Boot } from '../../runtime/boot.js';
+import type { ContainerRecords } from '../container-records.js';
 import type { EngineClient } from '../engine/engine-client.js';
+import type { RunIdentity } from '../run-identity.js';
 import { type ContainerEnd, type EngineOutages, hasCodeOfStop } from './engine-outages.js';
 
 /** A container that ended at most this long before the start of the engine counts as stopped by its restart. */
 const restartMs = 30_000;
+/** A container of an earlier boot that ended at most this long before the present one counts as stopped by the shutdown. */
+const shutdownMs = 120_000;
+/** The exit code that an engine gives to a container whose end it did not see, such as after a power failure. */
+const codeOfUnseenEnd = 255;
 
 /**
  * Whether a restart of an engine without live-restore stopped a container. Such an engine stops all containers, so that
@@ -17,26 +24,61 @@ export function endedByRestart(end: ContainerEnd, engineStartedAt: number): bool
   return hasCodeOfStop(end);
 }
 
-/** Detects containers that a restart of the engine stopped, including restarts that this process did not observe. */
-export class EngineStarts {
-  readonly #engine: EngineClient;
-  readonly #outages: EngineOutages;
+/**
+ * Whether a reboot of the machine ended a container that was started before it. Engines with live-restore also lose
+ * their containers then.
+ * @param bootedAt start of the kernel, milliseconds since the epoch
+ */
+export function endedByReboot(end: ContainerEnd, bootedAt: number): boolean {
+  // The clock of a machine may be wrong until it is set from the network, so the exit code counts too.
+  return (
+    end.exitedAt >= bootedAt - shutdownMs || hasCodeOfStop(end) || end.exitCode === codeOfUnseenEnd
+  );
+}
 
-  constructor(engine: EngineClient, outages: EngineOutages) {
-    this.#engine = engine;
-    this.#outages = outages;
+/** Dependencies of {@link EngineStarts}. */
+export interface EngineStartsOptions {
+  readonly engine: EngineClient;
+  readonly outages: EngineOutages;
+  readonly records: ContainerRecords;
+  /** The present boot of the machine. */
+  readonly boot: () => Promise<Boot>;
+}
+
+/**
+ * Detects containers that a restart of the engine or of the machine stopped, including restarts that this process did not
+ * observe.
+ */
+export class EngineStarts {
+  readonly #options: EngineStartsOptions;
+
+  constructor(options: EngineStartsOptions) {
+    this.#options = options;
   }
 
   /**
-   * Whether a stop or a restart of the engine ended the container. False for an end that no observed outage explains,
-   * if the start time of the engine is unknown.
+   * Whether a stop or a restart of the engine, or of the machine, ended the container of a run. False for an end that
+   * no observed outage and no reboot explains, if the start time of the engine is unknown.
    * @throws EngineError
    */
-  async ended(end: ContainerEnd, signal: AbortSignal): Promise<boolean> {
-    if (this.#outages.endedByEngine(end)) return true;
-    if (!this.#outages.isEarlier(end.exitedAt)) return false;
-    if (await this.#engine.keepsContainers(signal)) return false;
-    const startedAt = await engineStartedAt(this.#engine, signal);
+  async ended(
+    { id, run }: Pick<RunIdentity, 'id' | 'run'>,
+    end: ContainerEnd,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { engine, outages, records, boot } = this.#options;
+    if (outages.endedByEngine(end)) return true;
+    if (!outages.isEarlier(end.exitedAt)) return false;
+    const startedIn = await records.bootOf(id, run);
+    const present = await boot();
+    if (
+      startedIn !== undefined &&
+      startedIn !== present.id &&
+      endedByReboot(end, present.startedAt)
+    )
+      return true;
+    if (await engine.keepsContainers(signal)) return false;
+    const startedAt = await engineStartedAt(engine, signal);
     return startedAt !== undefined && endedByRestart(end, startedAt);
   }
 }
