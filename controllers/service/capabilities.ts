@@ -46,8 +46,8 @@ const capabilityNames = [
 /** A Linux capability of capabilities(7), in lower case and without `CAP_`: `chown`. */
 export type Capability = (typeof capabilityNames)[number];
 
-/** The default capabilities of a root process: rights over its own files and ports. */
-export const defaultCapabilities: readonly Capability[] = [
+/** The capabilities that a service may list without a right of its own: rights over its own files, processes and ports. */
+export const usualCapabilities: readonly Capability[] = [
   'chown',
   'dac_override',
   'fowner',

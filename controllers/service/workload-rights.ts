@@ -1,10 +1,10 @@
 import { type FieldViolation, jsonEqual } from 'kedge';
 import type { AdmissionContext } from 'kedge/server';
 import type { InstanceTemplate } from '../instance/kind.js';
-import { capabilityNamed, defaultCapabilities, parseUser } from './capabilities.js';
+import { capabilityNamed, parseUser, usualCapabilities } from './capabilities.js';
 import { type Service, templateOf } from './kind.js';
 
-/** The verb on `services` that capabilities beyond the default need. */
+/** The verb on `services` that capabilities beyond the usual ones need. */
 const elevateVerb = 'elevate';
 /** A list of only this value means no capability. */
 const noCapability = 'none';
@@ -44,7 +44,7 @@ export function rightsViolations({ user, capabilities = [] }: Service): readonly
 }
 
 /**
- * A capability beyond the default may break the sandbox, so writing a template with one needs a right. A write that
+ * A capability beyond the usual ones may break the sandbox, so writing a template with one needs a right. A write that
  * does not change the template, such as scaling, needs none.
  */
 export async function elevationViolations(
@@ -52,14 +52,14 @@ export async function elevationViolations(
   service: Service,
   before: Service | undefined,
 ): Promise<readonly FieldViolation[]> {
-  const usual: readonly string[] = [...defaultCapabilities, noCapability];
+  const usual: readonly string[] = [...usualCapabilities, noCapability];
   const index = (service.capabilities ?? []).findIndex((name) => !usual.includes(name));
   if (index < 0 || (before && jsonEqual(whatRuns(before), whatRuns(service)))) return [];
   if (await context.can('services', elevateVerb, service.namespace)) return [];
   return [
     {
       field: `capabilities[${index}]`,
-      description: `"${service.capabilities?.[index] ?? ''}" is not one of the defaults (${defaultCapabilities.join(', ')}) and needs the verb ${elevateVerb} on services in namespace ${service.namespace}; remove it, or ask an administrator to cast the service or to grant that`,
+      description: `"${service.capabilities?.[index] ?? ''}" is none of ${usualCapabilities.join(', ')} and needs the verb ${elevateVerb} on services in namespace ${service.namespace}; remove it, or ask an administrator to cast the service or to grant that`,
     },
   ];
 }

@@ -412,7 +412,7 @@ export const comments: Readonly<Record<string, string>> = {
   "api.Service.Resources.shared_memory": "Size of /dev/shm of a container; default 64Mi.",
   "api.Service.Resources.strict": "Whether a node that can't enforce the limits refuses the workload. By default the workload runs without limits, and its condition LimitsEnforced reports this.",
   "api.Service.args": "Further arguments. For a container without command they replace the default command of the image.",
-  "api.Service.capabilities": "The complete list of Linux capabilities of a command, such as net_bind_service; [none]: none. Default for a container: those of the engine without net_raw and mknod. Default for a process: none, except for root, which has those for its own files, processes and ports.",
+  "api.Service.capabilities": "The complete list of Linux capabilities of a command, such as net_bind_service; [none]: none. Default for a container: those of the engine without net_raw and mknod. Default for a process: none.",
   "api.Service.command": "Program and arguments. For a container they replace the entry point of the image. Required for a process.",
   "api.Service.configmap_mounts": "Keys of configmaps as files, which follow the configmap while the workload runs.",
   "api.Service.image": "The image of a container.",

@@ -10,6 +10,7 @@ const print = ['/bin/sh', '-c', 'cat /proc/self/status; echo told; exec sleep 60
 /** Sets of capabilities in the kernel's format. */
 const none = '0000000000000000';
 const bindService = '0000000000000400';
+/** Those that a service may list without a right of its own. */
 const usual = '00000000000404fb';
 
 function statusIn(text: string): Status {
@@ -62,15 +63,36 @@ describe('user and capabilities of a process workload', function () {
     CapAmb,
   });
 
-  it('are by default root with the rights over its own files, processes and ports', async () => {
+  for (const [what, more] of [
+    ['are by default root without capabilities', {}],
+    ['an empty list is the default', { capabilities: [] }],
+    ['none leaves root no capability', { capabilities: ['none'] }],
+  ] as const)
+    it(what, async () => {
+      await start('root');
+      expect(await told(more)).to.include({
+        ...{ Uid: ids(0), Groups: '', ...sets(none, none, none) },
+      });
+    });
+
+  it('the capabilities that need no right are those that root had in earlier releases', async () => {
     await start('root');
-    expect(await told({})).to.include({ Uid: ids(0), Groups: '', ...sets(usual, none, usual) });
+    const own = ['chown', 'dac_override', 'fowner', 'fsetid', 'kill', 'setgid', 'setuid'];
+    const status = await told({ capabilities: [...own, 'net_bind_service', 'sys_chroot'] });
+    expect(status).to.include({ Uid: ids(0), ...sets(usual, none, usual) });
   });
 
-  it('none leaves root no capability', async () => {
+  it('root without capabilities receives the signal of a stop', async () => {
     await start('root');
-    const status = await told({ capabilities: ['none'] });
-    expect(status).to.include({ Uid: ids(0), ...sets(none, none, none) });
+    await daemon.run([
+      '/bin/sh',
+      '-c',
+      "trap 'echo ends; exit 3' TERM; echo told; while :; do sleep 1; done",
+    ]);
+    await eventually('its output', async () => (await daemon.log()).includes('told'));
+    await daemon.succeed({ type: 'requestStop', id: boxId, graceMs: 60_000 });
+    expect(await daemon.ended()).to.include({ exitCode: 3, requested: true });
+    expect(await daemon.log()).to.contain('ends');
   });
 
   it('a list is all that root keeps', async () => {
@@ -100,7 +122,7 @@ describe('user and capabilities of a process workload', function () {
 
   it('a uid alone has the groups of its user', async () => {
     await start('root');
-    expect(await told({ user: '0' })).to.include({ Uid: ids(0), Groups: '0', CapEff: usual });
+    expect(await told({ user: '0' })).to.include({ Uid: ids(0), Groups: '0', CapEff: none });
   });
 
   it('a uid that nobody has is in the group of its number', async () => {

@@ -5,7 +5,6 @@ import {
   type Capability,
   capabilityNamed,
   capabilityNumber,
-  defaultCapabilities,
   parseUser,
 } from '../../service/capabilities.js';
 import type { WorkloadRights } from '../runtime/runtime.js';
@@ -29,9 +28,8 @@ interface Owner {
 export const withoutRights: readonly string[] = rightsOf([], []);
 
 /**
- * Arguments of setpriv(1) that change to the requested user, if any, and drop all capabilities except the requested ones.
- * A root process that requests none keeps {@link defaultCapabilities}. `no_new_privs` is always set, so that programs
- * can't regain rights.
+ * Arguments of setpriv(1) that change to the requested user, if any, and drop all capabilities except the requested ones,
+ * also those of root. `no_new_privs` is always set, so that programs can't regain rights.
  * @throws Error with the reason why this node can't satisfy the request
  */
 export async function privilegesOf(
@@ -49,13 +47,9 @@ export async function privilegesOf(
     return withoutRights;
   }
   await requireOwnCapabilities(asked);
-  const ofRoot = owner === undefined || owner.uid === 0;
-  if (ofRoot) {
-    const kept = capabilities.length === 0 ? defaultCapabilities : asked;
-    // A program with uid 0 gets the bounding set.
-    return [...becoming(owner), ...rightsOf(kept, [])];
-  }
-  return [...becoming(owner), ...rightsOf(asked, asked)];
+  // A program with uid 0 gets the bounding set.
+  const ambient = owner === undefined || owner.uid === 0 ? [] : asked;
+  return [...becoming(owner), ...rightsOf(asked, ambient)];
 }
 
 /** The `uid:gid` of arguments from {@link privilegesOf}; undefined if they do not change the user. */

@@ -65,8 +65,7 @@ export interface Service {
   user: string;
   /**
    * The complete list of Linux capabilities of a command, such as net_bind_service; [none]: none. Default for a
-   * container: those of the engine without net_raw and mknod. Default for a process: none, except for root, which
-   * has those for its own files, processes and ports.
+   * container: those of the engine without net_raw and mknod. Default for a process: none.
    */
   capabilities: string[];
   /**

@@ -142,7 +142,7 @@ export interface Service extends ApiObject {
   readonly configmapMounts?: readonly DataMount[];
   /** The user of a command: a user name, uid or uid:gid. For a container, names and the default are those of its image. For a process, names are those of its node, and the default is the user of kedged; only a kedged that runs as root can use another user. A process with a uid alone has the groups of the node's user of that uid, else the group of the same number. */
   readonly user?: string;
-  /** The complete list of Linux capabilities of a command, such as net_bind_service; [none]: none. Default for a container: those of the engine without net_raw and mknod. Default for a process: none, except for root, which has those for its own files, processes and ports. */
+  /** The complete list of Linux capabilities of a command, such as net_bind_service; [none]: none. Default for a container: those of the engine without net_raw and mknod. Default for a process: none. */
   readonly capabilities?: readonly string[];
   /** Seconds that an instance must run before it is ready; default 2. 0: it is ready as soon as it runs. A change does not restart instances. */
   readonly minReadySeconds?: number;
