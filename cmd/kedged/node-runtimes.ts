@@ -123,6 +123,7 @@ export async function nodeRuntimes(
   const once = new OneOffContainers({
     engine,
     cluster: store.clusterId,
+    ...{ node, clock },
     uuid: () => random.uuid(),
   });
   const uid = process.getuid?.() ?? 0;
@@ -140,7 +141,8 @@ export async function nodeRuntimes(
     images,
     host: {
       ...thisNode,
-      holders: joinHolders(thisNode.holders, containers),
+      // Containers first: their remedy is the better one.
+      holders: joinHolders(containers, thisNode.holders),
       files: uid === 0 ? thisNode.files : { ...thisNode.files, remove },
     },
     changeOwner: uid === 0 ? undefined : changeOwnerInContainer(once),

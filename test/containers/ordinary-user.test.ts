@@ -1,9 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { chmod, chown, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { EngineClient, OneOffContainers } from '@kedge/controllers';
+import { systemClock } from 'kedge';
 import { eventually } from 'kedge/testing';
 import { root, TestDaemon } from '../acceptance/daemon.js';
 import { busyboxImage, RealEngine, requireEngine } from './engine.js';
@@ -139,6 +142,51 @@ describe('a kedged of an ordinary user who may use the engine', function () {
     await eventually('its end', () => !processes().includes('sleep 601'), 30_000);
     await daemon.ok('DELETE', `${base}/services/signals`);
     await absent('services/signals');
+  });
+
+  for (const mode of ['500', '300', '0'])
+    it(`removes its own files also from directories of mode ${mode}`, async () => {
+      const script = `mkdir -p /own/d/e; echo x >/own/d/e/f; chmod ${mode} /own/d/e /own/d; exec sleep 600`;
+      const name = `closed-${mode}`;
+      const mount = { name: 'own', mountPath: '/own', ...own() };
+      await cast(name, script, [mount], `${uid}:${uid}`);
+      const body = await running(`${name}-0`);
+      const [{ source = '' } = {}] = body.mounts as { source: string }[];
+      await eventually('the mode', async () => {
+        const found = await stat(join(source, 'd')).catch(() => undefined);
+        return found && (found.mode & 0o777).toString(8) === mode;
+      });
+      expect((await stat(join(source, 'd/e/f'))).uid).to.equal(uid);
+      await daemon.ok('DELETE', `${base}/services/${name}`);
+      await absent(`services/${name}`);
+      await absent(`volumes/own-${name}-0`);
+      expect(await readdir(volumeRoot())).not.to.include(source.split('/').at(-1));
+      expect(containers()).to.equal('');
+    });
+
+  it('runs one-off containers beside those of another agent, each once, and none is left', async () => {
+    const directory = join(daemon.home, 'once');
+    await mkdir(directory);
+    const agents = ['one', 'two'].map((node) => {
+      const client = new EngineClient({ socketPath: engine.socketPath, clock: systemClock });
+      const { signal } = new AbortController();
+      const options = { engine: client, cluster: 'c', node, clock: systemClock };
+      const once = new OneOffContainers({ ...options, uuid: randomUUID });
+      return async (): Promise<void> => {
+        for (let n = 0; n < 3; n += 1) {
+          // The first containers of both wait until they run at the same time.
+          const wait = `until [ -e /target/one ] && [ -e /target/two ]; do sleep 0.05; done`;
+          const script = `echo ${node} >>/target/runs; touch /target/${node}; ${wait}`;
+          await once.run({ command: ['sh', '-c', script], directory }, signal);
+        }
+      };
+    });
+    const labels = ['--label', 'svc.io/cluster=c', '--label', 'svc.io/once=one'];
+    engine.docker('create', ...labels, busyboxImage, 'true');
+    await Promise.all(agents.map((run) => run()));
+    const runs = (await readFile(join(directory, 'runs'), 'utf8')).trim().split('\n');
+    expect(runs.sort()).to.deep.equal(['one', 'one', 'one', 'two', 'two', 'two']);
+    expect(containers()).to.equal('');
   });
 
   it('fsUser gives a directory to another user, who alone can write to it', async () => {

@@ -14,7 +14,7 @@ export const engineLabels = {
   config: 'svc.io/config',
   /** The limits that the container was created with, as JSON. */
   limits: 'svc.io/limits',
-  /** Set on containers of {@link OneOffContainers}. */
+  /** Set on containers of {@link OneOffContainers} to their node. */
   once: 'svc.io/once',
 } as const;
 

@@ -13,7 +13,7 @@ import {
 import type { MountRequest, MountResult, Parameters } from '../contract/driver.js';
 import { DriverError } from '../errors/errors.js';
 import { mountChecked } from './mount-command.js';
-import { describeHolders, type Holder } from '../node/holders.js';
+import { describeHolders, type HeldVolume, type Holder } from '../node/holders.js';
 import { isAbsence, mountOn, type NodeHost } from '../node/node-host.js';
 import { requireCommand } from '../node/run-command.js';
 import { shownName } from '../errors/shown-name.js';
@@ -234,7 +234,7 @@ async function unmountInTurn(
       );
     }
   }
-  if (device !== undefined) await requireReleased(host, device);
+  if (device !== undefined) await requireReleased(host, { device, directory: target });
   // Never recursively: its content was not created by this driver.
   await files.removeFolder(target).catch((error: NodeJS.ErrnoException) => {
     if (isAbsence(error)) return;
@@ -252,9 +252,13 @@ const releasePauseMs = 50;
  * Waits until no mount namespace has the file system of a device mounted.
  * @throws DriverError InUse naming the holder
  */
-async function requireReleased(host: NodeHost, device: string): Promise<void> {
+async function requireReleased(
+  host: NodeHost,
+  volume: HeldVolume & { readonly device: string },
+): Promise<void> {
+  const { device } = volume;
   for (let waited = 0; await host.hasFileSystem(device); waited += releasePauseMs) {
-    if (waited >= releaseMsMax) throw inUse(device, await host.holders.holders({ device }));
+    if (waited >= releaseMsMax) throw inUse(device, await host.holders.holders(volume));
     await host.pause(releasePauseMs);
   }
 }
@@ -280,5 +284,5 @@ export async function requireUnused(device: string, host: NodeHost = thisNode): 
   const found = await host.holders.holders({ device });
   // A mount in another namespace may end soon: wait for it.
   if (found.some((holder) => holder.type !== 'mount' || holder.here)) throw inUse(device, found);
-  await requireReleased(host, device);
+  await requireReleased(host, { device });
 }

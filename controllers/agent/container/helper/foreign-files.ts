@@ -1,4 +1,5 @@
-import { lstat, opendir, rm } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { chmod, lstat, opendir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { messageOf } from 'kedge';
 import { DriverError } from '@kedge/driver-sdk';
@@ -6,28 +7,40 @@ import { shellWord } from '../../runtime/shell-word.js';
 import type { ChangeOwner } from '../../volumes/mount-owner.js';
 import { type OneOffContainers, oneOffDirectory } from './one-off.js';
 
-/** Whether a directory contains entries, at any depth, that belong to another user or can't be read. */
-async function hasForeign(path: string, uid: number): Promise<boolean> {
+/** The content of a directory. */
+interface Content {
+  /** Whether an entry, at any depth, belongs to another user or can't be read. */
+  readonly isForeign: boolean;
+  /** Directories whose entries their owner may not remove as long as he has no write access, the outer ones first. */
+  readonly closed: readonly string[];
+}
+
+/** Searches a directory until the first entry of another user. */
+async function contentOf(path: string, uid: number): Promise<Content> {
   const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw error;
   });
-  if (!found) return false;
-  if (found.uid !== uid) return true;
-  if (!found.isDirectory()) return false;
+  if (!found) return { isForeign: false, closed: [] };
+  if (found.uid !== uid) return { isForeign: true, closed: [] };
+  if (!found.isDirectory()) return { isForeign: false, closed: [] };
+  const closed = (found.mode & constants.S_IWUSR) === 0 ? [path] : [];
   try {
-    for await (const entry of await opendir(path))
-      if (await hasForeign(join(path, entry.name), uid)) return true;
+    for await (const entry of await opendir(path)) {
+      const below = await contentOf(join(path, entry.name), uid);
+      if (below.isForeign) return below;
+      closed.push(...below.closed);
+    }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
-    return true;
+    return { isForeign: true, closed: [] };
   }
-  return false;
+  return { isForeign: false, closed };
 }
 
 /**
- * Removes a directory with its content. If it contains files of other users, which containers write, a container
- * removes it as root.
+ * Removes a directory with its content. If it contains files of other users, which containers write, or directories that
+ * kedged may not read, a container removes it as root.
  * @param uid the user id of kedged
  * @throws DriverError PermissionDenied with the command to type, if no container could remove the directory
  */
@@ -37,7 +50,10 @@ export async function removeAlsoForeign(
   once: Pick<OneOffContainers, 'run'>,
   signal: AbortSignal,
 ): Promise<void> {
-  if (uid === 0 || !(await hasForeign(path, uid))) {
+  const { isForeign, closed }: Content =
+    uid === 0 ? { isForeign: false, closed: [] } : await contentOf(path, uid);
+  if (!isForeign) {
+    for (const directory of closed) await chmod(directory, 0o700);
     await rm(path, { recursive: true, force: true });
     return;
   }
@@ -48,7 +64,7 @@ export async function removeAlsoForeign(
   } catch (cause) {
     throw new DriverError(
       'PermissionDenied',
-      `${path} has files of other users, which kedged (uid ${uid}) may not remove, and neither did a container: ${messageOf(cause)}; type: sudo rm -rf ${shellWord(path)}`,
+      `${path} has files of other users or unreadable directories, which kedged (uid ${uid}) may not remove, and neither did a container: ${messageOf(cause)}; type: sudo rm -rf ${shellWord(path)}`,
       { cause },
     );
   }

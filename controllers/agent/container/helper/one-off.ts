@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { Readable } from 'node:stream';
+import type { Clock } from 'kedge';
 import type { EngineClient } from '../engine/engine-client.js';
 import { isEngineError } from '../engine/engine-error.js';
 import { engineLabels } from '../run-identity.js';
@@ -8,7 +9,10 @@ import { engineLabels } from '../run-identity.js';
 export interface OneOffOptions {
   readonly engine: EngineClient;
   readonly cluster: string;
+  /** The node of this process. Only one process at a time has it. */
+  readonly node: string;
   readonly uuid: () => string;
+  readonly clock: Clock;
 }
 
 /** A program of this machine that runs as root, with write access to one directory. */
@@ -31,6 +35,8 @@ const capabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID'];
 /** The end of a tar archive: two empty blocks. */
 const emptyTar = Buffer.alloc(1_024);
 const outputCharactersMax = 1_000;
+/** A container of another node that ended, or was created, this long ago was left by a process that was killed. */
+const leftAfterMs = 60_000;
 
 /**
  * Runs programs of this machine as root in short-lived containers, for operations that a kedged of an ordinary user
@@ -55,13 +61,10 @@ export class OneOffContainers {
   }
 
   async #run({ command, directory }: OneOff, signal: AbortSignal): Promise<void> {
-    const { engine, cluster, uuid } = this.#options;
+    const { engine, cluster, node, uuid } = this.#options;
     const { containers, images } = engine;
-    const labels = { [engineLabels.cluster]: cluster, [engineLabels.once]: 'true' };
-    const known = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
-    // Removes containers that a killed process, or an outage of the engine, left.
-    for (const { id } of await containers.list(known, signal))
-      await containers.remove(id, signal, { force: true });
+    const labels = { [engineLabels.cluster]: cluster, [engineLabels.once]: node };
+    await this.#removeLeft(signal);
     const image = `${repository}:${version}`;
     if (!(await images.inspect(image, signal)))
       await images.importTar(Readable.from([emptyTar]), repository, version, signal);
@@ -98,6 +101,24 @@ export class OneOffContainers {
           // The engine became unavailable. The next run removes the container.
           if (!isEngineError(error, 'Unreachable', 'Broken', 'Timeout')) throw error;
         });
+    }
+  }
+
+  /**
+   * Removes containers that a killed process, or an outage of the engine, left. Those of this node have no other owner.
+   * Agents of other nodes may use the same engine, so their containers are removed only some time after the end.
+   */
+  async #removeLeft(signal: AbortSignal): Promise<void> {
+    const { engine, cluster, node, clock } = this.#options;
+    const { containers } = engine;
+    const filters = [`${engineLabels.cluster}=${cluster}`, engineLabels.once];
+    for (const { id, labels, state } of await containers.list(filters, signal)) {
+      const isOwn = labels[engineLabels.once] === node;
+      if (!isOwn && state === 'running') continue;
+      const found = isOwn ? undefined : await containers.inspect(id, signal);
+      const endedAt = found?.finishedAt ?? found?.createdAt;
+      if (isOwn || (endedAt !== undefined && clock.now() - endedAt > leftAfterMs))
+        await containers.remove(id, signal, { force: isOwn });
     }
   }
 
