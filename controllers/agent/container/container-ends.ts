@@ -35,7 +35,8 @@ export class ContainerEnds {
       const atLimit = await this.#memory.include({ id, run }, inspection);
       if (atLimit === undefined) return { state: 'ending', run };
       if (atLimit) return { ...end, reason: 'OOMKilled' };
-      if (await starts.ended({ id, run }, end, signal)) return { ...end, reason: 'EngineRestarted' };
+      if (await starts.ended({ id, run }, end, signal))
+        return { ...end, reason: 'EngineRestarted' };
     }
     const refused = await this.#refusals.of({ ...found, exitCode: end.exitCode });
     return refused === undefined ? end : { ...end, refused };

@@ -26,6 +26,7 @@ import { ContainerStops } from './container-stops.js';
 import { EngineWatch } from './engine-watch.js';
 import type { EngineClient } from './engine/engine-client.js';
 import { EngineOutages } from './outages/engine-outages.js';
+import { EngineStarts } from './outages/engine-starts.js';
 import { isEngineError } from './engine/engine-error.js';
 import { withLimits } from './limits/running-limits.js';
 import { lostOutput } from './outages/lost-output.js';
