@@ -14,6 +14,7 @@ export {
   isSettled,
   type Nomination,
   nominationEnd,
+  nominationMs,
   type NominationSources,
   occupantsOf,
 } from './nominations.js';

@@ -29,6 +29,11 @@ export class CrashingProcess {
     this.#isStored = isStored;
   }
 
+  /** Lets the process live if it did not die yet. */
+  live(): void {
+    this.#left = Infinity;
+  }
+
   /** Starts the process again. */
   revive(): void {
     this.#left = Infinity;
