@@ -110,7 +110,7 @@ async function serve(options: ConfigOptions): Promise<void> {
     systemClock.setTimer(exit, leftoverMs, { background: true });
   });
   const sinceStartMs = Math.round(performance.now());
-  logger.info('ready', { ...daemon.ports, node: config.nodeName, sinceStartMs });
+  logger.info('ready', { ...daemon.ports, node: config.nodeName, cluster, sinceStartMs });
   if (!options.local) return;
   // An error here does not end the daemon: on a full disk neither examples nor a context can be written.
   await greet(config, daemon, cluster).catch((error: unknown) =>

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { eventually } from 'kedge/testing';
+import { noteCluster } from '../leftovers/own-clusters.js';
 
 /** The project's root. */
 export const root = fileURLToPath(new URL('../../..', import.meta.url));
@@ -31,6 +32,8 @@ interface ReadyLine {
   readonly rest: number;
   readonly ops: number;
   readonly sinceStartMs: number;
+  /** Absent in earlier releases. */
+  readonly cluster?: string;
 }
 
 /** Options of a daemon under test. */
@@ -171,7 +174,9 @@ export class TestDaemon {
       this.#lines.push(line);
       // With NODE_DEBUG, half a line of Node.js may stand before it.
       const [ready] = /\{"level".*"msg":"ready".*/.exec(line) ?? [];
-      if (ready !== undefined) this.#ready = JSON.parse(ready) as ReadyLine;
+      if (ready === undefined) return;
+      this.#ready = JSON.parse(ready) as ReadyLine;
+      if (this.#ready.cluster !== undefined) noteCluster(this.#ready.cluster);
     });
     createInterface({ input: child.stdout }).on('line', (line) => this.#lines.push(line));
     await eventually(

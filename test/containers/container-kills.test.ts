@@ -1,9 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { seededRandom } from 'kedge';
 import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../acceptance/daemon.js';
 import { busyboxImage, RealEngine, requireEngine } from './engine.js';
+import { initProcesses, RunningTwice } from './running-twice.js';
 
 const base = '/v1/namespaces/default';
 const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
@@ -17,28 +17,13 @@ const mark = `kedge-kills-${process.pid}-`;
 /** Prints consecutive numbers. */
 const script = 'n=0; while :; do n=$((n+1)); echo "line $n"; sleep 0.5; done';
 
-/** Counts the init processes of containers on the machine by service. */
-function processes(): ReadonlyMap<string, number> {
-  const found = new Map<string, number>();
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
-    try {
-      const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
-      const name = words.find((word) => word.startsWith(mark))?.slice(mark.length);
-      // Counts docker-init, which has the shell's arguments too. A shell that forks would be counted twice at times.
-      if (!words[0]?.endsWith('/docker-init') || name === undefined) continue;
-      found.set(name, (found.get(name) ?? 0) + 1);
-    } catch {
-      // It ended meanwhile.
-    }
-  return found;
-}
-
 const sizes = `${size.containers} of ${whole.containers} containers, ${size.daemonKills} of ${whole.daemonKills} kills of the daemon, ${size.engineKills} of ${whole.engineKills} of the engine`;
 
 describe(`containers whose daemon and engine are killed: ${sizes}, seed ${seed}`, function () {
   this.timeout(3_600_000);
   let engine: RealEngine;
   let daemon: TestDaemon;
+  let twice: RunningTwice;
   const random = seededRandom(seed);
   const living: string[] = [];
   let created = 0;
@@ -49,8 +34,10 @@ describe(`containers whose daemon and engine are killed: ${sizes}, seed ${seed}`
     daemon = await TestDaemon.start({
       environment: { KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath },
     });
+    twice = new RunningTwice(engine.socketPath, mark);
   });
   after(async () => {
+    twice?.close();
     await daemon?.dispose();
     await engine?.stop();
   });
@@ -104,7 +91,8 @@ describe(`containers whose daemon and engine are killed: ${sizes}, seed ${seed}`
       .filter(Boolean);
     expect(uids, `containers after ${after}`).to.have.lengthOf(living.length);
     expect(new Set(uids).size, `uids after ${after}`).to.equal(living.length);
-    expect([...processes()].sort(), `processes after ${after}`).to.deep.equal(
+    expect([...twice.found], `until ${after}`).to.deep.equal([]);
+    expect([...initProcesses(mark)].sort(), `processes after ${after}`).to.deep.equal(
       living.map((name) => [name, 1]).sort(),
     );
   };
@@ -142,12 +130,27 @@ describe(`containers whose daemon and engine are killed: ${sizes}, seed ${seed}`
       const lines = stdout.trim().split('\n');
       expect(lines, stderr).to.deep.equal(lines.map((_, index) => `line ${index + 1}`));
     }
-    for (const name of living) await daemon.ok('DELETE', `${base}/services/${name}`);
+    console.log(`      no uid with two running containers in ${twice.size}`);
+    expect([...twice.found], 'during the kills').to.deep.equal([]);
+    const [name = ''] = living;
+    const { metadata } = (await daemon.rest('GET', `${base}/instances/${name}-0`)).body;
+    const { uid } = metadata as { readonly uid: string };
+    const label = `svc.io/instance=${uid}`;
+    const args = ['--detach', '--init', '--network', 'none', '--label', label, busyboxImage];
+    const second = engine.docker('run', ...args, '/bin/sh', '-c', script, `${mark}${name}`);
+    await eventually('the check to find a second container', () => {
+      const found = [`${name} has 2 running processes`, `${uid} has 2 running containers`];
+      return found.every((line) => twice.found.has(line));
+    });
+    twice.close();
+    engine.docker('rm', '--force', second);
+
+    for (const each of living) await daemon.ok('DELETE', `${base}/services/${each}`);
     await eventually(
       'no container to be left',
       () => engine.docker('ps', '--all', '--quiet') === '',
       120_000,
     );
-    expect(processes().size).to.equal(0);
+    expect(initProcesses(mark).size).to.equal(0);
   });
 });

@@ -18,9 +18,13 @@ const rooms = [
   'acceptance/workloads',
   'boxes',
   'containers',
+  'docs',
   'drivers',
+  'emulators',
   'leftovers',
   'storage',
+  'upgrade',
+  'why',
 ];
 /** Maximum wait until ended processes and unmounted file systems disappear, milliseconds. */
 const patienceMs = 10_000;

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rmdirSync } from 'node:fs';
-import { randomBytes } from 'node:crypto';
+import { existsSync, rmdirSync } from 'node:fs';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +11,7 @@ import { eventually } from 'kedge/testing';
 import { requireDevices } from '../drivers/devices.js';
 import { interfacesOf } from './engine-networks.js';
 import { differences, machineState } from './machine.js';
+import { noteCluster } from './own-clusters.js';
 
 describe('the resources that tests leave on a machine', () => {
   let directory: string;
@@ -70,6 +71,26 @@ describe('the resources that tests leave on a machine', () => {
       await command('umount', target);
     }
     await eventually('nothing', () => found().length === 0);
+  });
+
+  it('are control groups of workloads of its own clusters, and not those of others', async function () {
+    const cluster = randomUUID();
+    const [own, other] = [cluster, randomUUID()].map(
+      (id) => `/sys/fs/cgroup/pids/kedge/${id.slice(0, 8)}-${randomUUID()}`,
+    );
+    if (!existsSync('/sys/fs/cgroup/pids') || own === undefined || other === undefined) this.skip();
+    const groups = (): readonly string[] =>
+      [...machineState({ directory, firewall: false })].filter((line) => line.includes('-'));
+    for (const group of [own, other]) await mkdir(group, { recursive: true });
+    try {
+      expect(groups(), 'before the cluster is known').to.not.include(`control group ${own}`);
+      noteCluster(cluster);
+      expect(groups()).to.include(`control group ${own}`);
+      expect(groups()).to.not.include(`control group ${other}`);
+    } finally {
+      for (const group of [own, other]) rmdirSync(group);
+    }
+    expect(groups()).to.not.include(`control group ${own}`);
   });
 
   it('are network interfaces of engines, also after an engine and its directory were removed', async () => {

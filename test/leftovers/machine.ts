@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { engineInterfaces } from './engine-networks.js';
+import { isOwnGroup } from './own-clusters.js';
 
 /** The observed parts of the machine. */
 export interface LookedAt {
@@ -53,16 +54,21 @@ function loopDevices(directory: string): readonly string[] {
   });
 }
 
-/** Control groups of this process's engines, and those of workloads without a process, which have no owner. */
+/**
+ * Control groups of this process's engines and clusters, and those without a cluster and a process, which have no owner.
+ * Groups of other clusters may belong to a suite that runs at the same time, also if they have no process at the moment.
+ */
 function controlGroups(): readonly string[] {
   const own = `kedge-test-${process.pid}-`;
   const found = new Set<string>();
   for (const hierarchy of ['.', ...names(groups)]) {
     const root = `${groups}/${hierarchy}`;
     for (const name of names(root)) if (name.startsWith(own)) found.add(`${root}/${name}`);
-    for (const name of names(`${root}/kedge`))
-      if (/^[0-9a-f-]{36}$/.test(name) && textOf(`${root}/kedge/${name}/cgroup.procs`) === '')
+    for (const name of names(`${root}/kedge`)) {
+      const isIdle = (): boolean => textOf(`${root}/kedge/${name}/cgroup.procs`) === '';
+      if (isOwnGroup(name) || (/^[0-9a-f-]{36}$/.test(name) && isIdle()))
         found.add(`${root}/kedge/${name}`);
+    }
   }
   return [...found].map((folder) => `control group ${folder}`);
 }
