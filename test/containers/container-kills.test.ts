@@ -3,7 +3,7 @@ import { seededRandom } from 'kedge';
 import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../acceptance/daemon.js';
 import { busyboxImage, RealEngine, requireEngine } from './engine.js';
-import { initProcesses, RunningTwice } from './running-twice.js';
+import { initProcesses, RunningTwiceThread } from './running-twice.js';
 
 const base = '/v1/namespaces/default';
 const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
@@ -23,7 +23,7 @@ describe(`containers whose daemon and engine are killed: ${sizes}, seed ${seed}`
   this.timeout(3_600_000);
   let engine: RealEngine;
   let daemon: TestDaemon;
-  let twice: RunningTwice;
+  let twice: RunningTwiceThread;
   const random = seededRandom(seed);
   const living: string[] = [];
   let created = 0;
@@ -34,10 +34,10 @@ describe(`containers whose daemon and engine are killed: ${sizes}, seed ${seed}`
     daemon = await TestDaemon.start({
       environment: { KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath },
     });
-    twice = new RunningTwice(engine.socketPath, mark);
+    twice = new RunningTwiceThread({ socketPath: engine.socketPath, mark });
   });
   after(async () => {
-    twice?.close();
+    await twice?.close();
     await daemon?.dispose();
     await engine?.stop();
   });
@@ -91,7 +91,7 @@ describe(`containers whose daemon and engine are killed: ${sizes}, seed ${seed}`
       .filter(Boolean);
     expect(uids, `containers after ${after}`).to.have.lengthOf(living.length);
     expect(new Set(uids).size, `uids after ${after}`).to.equal(living.length);
-    expect([...twice.found], `until ${after}`).to.deep.equal([]);
+    expect((await twice.report()).found, `until ${after}`).to.deep.equal([]);
     expect([...initProcesses(mark)].sort(), `processes after ${after}`).to.deep.equal(
       living.map((name) => [name, 1]).sort(),
     );
@@ -130,19 +130,20 @@ describe(`containers whose daemon and engine are killed: ${sizes}, seed ${seed}`
       const lines = stdout.trim().split('\n');
       expect(lines, stderr).to.deep.equal(lines.map((_, index) => `line ${index + 1}`));
     }
-    console.log(`      no uid with two running containers in ${twice.size}`);
-    expect([...twice.found], 'during the kills').to.deep.equal([]);
+    const during = await twice.report();
+    console.log(`      no uid with two running containers in ${during.size}`);
+    expect(during.found, 'during the kills').to.deep.equal([]);
     const [name = ''] = living;
     const { metadata } = (await daemon.rest('GET', `${base}/instances/${name}-0`)).body;
     const { uid } = metadata as { readonly uid: string };
     const label = `svc.io/instance=${uid}`;
     const args = ['--detach', '--init', '--network', 'none', '--label', label, busyboxImage];
     const second = engine.docker('run', ...args, '/bin/sh', '-c', script, `${mark}${name}`);
-    await eventually('the check to find a second container', () => {
-      const found = [`${name} has 2 running processes`, `${uid} has 2 running containers`];
-      return found.every((line) => twice.found.has(line));
+    await eventually('the check to find a second container', async () => {
+      const { found } = await twice.report();
+      const wanted = [`${name} has 2 running processes`, `${uid} has 2 running containers`];
+      return wanted.every((line) => found.includes(line));
     });
-    twice.close();
     engine.docker('rm', '--force', second);
 
     for (const each of living) await daemon.ok('DELETE', `${base}/services/${each}`);

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import { Worker } from 'node:worker_threads';
 import { EngineClient, EngineError } from '@kedge/controllers';
 import { systemClock } from 'kedge';
 
@@ -27,33 +29,45 @@ export function initProcesses(mark: string): ReadonlyMap<string, number> {
   return found;
 }
 
+/** What {@link RunningTwice} looks at. */
+export interface TwiceOptions {
+  /** Socket of the engine. */
+  readonly socketPath: string;
+  /** As in {@link initProcesses}. */
+  readonly mark: string;
+}
+
+/** The result so far. */
+export interface TwiceReport {
+  /** Each workload that was found with two containers. */
+  readonly found: readonly string[];
+  /** The number of checks. */
+  readonly size: string;
+}
+
 /**
  * Looks every 100 ms for a workload with two running containers: by the processes of the machine, and by the list of
  * the engine while it answers.
  */
 export class RunningTwice {
-  /** Each workload that was found with two containers. */
-  readonly found = new Set<string>();
+  readonly #found = new Set<string>();
   readonly #engine: EngineClient;
   readonly #mark: string;
-  readonly #closing = new AbortController();
-  readonly #timer: NodeJS.Timeout;
   #looks = 0;
   #lists = 0;
   #longestMs = 0;
   #lastAt = performance.now();
   #isListing = false;
 
-  /** @param mark as in {@link initProcesses} */
-  constructor(socketPath: string, mark: string) {
+  constructor({ socketPath, mark }: TwiceOptions) {
     this.#engine = new EngineClient({ socketPath, clock: systemClock });
     this.#mark = mark;
-    this.#timer = setInterval(() => this.#look(), intervalMs);
+    setInterval(() => this.#look(), intervalMs);
   }
 
-  /** The number of checks so far. */
-  get size(): string {
-    return `${this.#looks} checks of the processes, at most ${Math.round(this.#longestMs)} ms apart, and ${this.#lists} of the engine's list`;
+  report(): TwiceReport {
+    const size = `${this.#looks} checks of the processes, at most ${Math.round(this.#longestMs)} ms apart, and ${this.#lists} of the engine's list`;
+    return { found: [...this.#found], size };
   }
 
   #look(): void {
@@ -71,7 +85,7 @@ export class RunningTwice {
     try {
       for (const { labels, state } of await this.#engine.containers.list(
         [instanceLabel],
-        this.#closing.signal,
+        new AbortController().signal,
       )) {
         const uid = labels[instanceLabel] ?? '';
         if (state === 'running') uids.set(uid, (uids.get(uid) ?? 0) + 1);
@@ -79,8 +93,8 @@ export class RunningTwice {
       this.#lists += 1;
       this.#note('containers', uids);
     } catch (error) {
-      // The engine was killed, or this watch was closed.
-      if (!(error instanceof EngineError)) this.found.add(String(error));
+      // The engine was killed.
+      if (!(error instanceof EngineError)) this.#found.add(String(error));
     } finally {
       this.#isListing = false;
     }
@@ -88,11 +102,27 @@ export class RunningTwice {
 
   #note(what: string, counts: ReadonlyMap<string, number>): void {
     for (const [name, count] of counts)
-      if (count > 1) this.found.add(`${name} has ${count} running ${what}`);
+      if (count > 1) this.#found.add(`${name} has ${count} running ${what}`);
+  }
+}
+
+/** {@link RunningTwice} in a thread of its own. */
+export class RunningTwiceThread {
+  readonly #worker: Worker;
+
+  constructor(options: TwiceOptions) {
+    const program = new URL('running-twice-worker.js', import.meta.url);
+    this.#worker = new Worker(program, { workerData: options });
   }
 
-  close(): void {
-    clearInterval(this.#timer);
-    this.#closing.abort();
+  async report(): Promise<TwiceReport> {
+    const answer = once(this.#worker, 'message');
+    this.#worker.postMessage('report');
+    const [report] = (await answer) as [TwiceReport];
+    return report;
+  }
+
+  async close(): Promise<void> {
+    await this.#worker.terminate();
   }
 }

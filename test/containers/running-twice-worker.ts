@@ -1,0 +1,7 @@
+// A thread that looks for workloads with two running containers: the tests themselves wait for programs. Each message is
+// answered with a TwiceReport.
+import { parentPort, workerData } from 'node:worker_threads';
+import { RunningTwice, type TwiceOptions } from './running-twice.js';
+
+const watch = new RunningTwice(workerData as TwiceOptions);
+parentPort?.on('message', () => parentPort?.postMessage(watch.report()));
