@@ -70,10 +70,11 @@ function sourceNotReady(about: About<'Snapshot'>): Remedy {
 /** The remedy for a snapshot that is being deleted while volumes are created from it. */
 function restoreInFlight(about: About<'Snapshot'>): Remedy {
   const { namespace, name } = about.object;
-  const made = about.world.volumes.find(
-    ({ source, ...volume }) =>
-      [name, `${name}.${namespace}.svc`].includes(source?.snapshot ?? '') && !volume.handle,
-  );
+  const made = about.world.volumes.find(({ source, ...volume }) => {
+    if (!source || volume.handle) return false;
+    const key = referredKey(source.snapshot, volume.namespace);
+    return key?.namespace === namespace && key.name === name;
+  });
   return wait(
     made ? `volume ${made.namespace}/${made.name}` : 'the volumes that are being restored from it',
     'once they are provisioned',

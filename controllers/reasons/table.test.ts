@@ -43,6 +43,27 @@ describe('the reasons of conditions', () => {
     expect(of('other-0')).to.include({ type: 'run' });
   });
 
+  it('RestoreInFlight: names a volume of the snapshot, and no volume of a snapshot of that name elsewhere', () => {
+    const made = (namespace: string, name: string, snapshot: string) => ({
+      ...{ namespace, name, metadata: {}, source: { snapshot } },
+    });
+    const of = (...volumes: readonly object[]) =>
+      reasonTable.RestoreInFlight.remedy({
+        kind: 'Snapshot',
+        object: { namespace: 'default', name: 's', metadata: {} },
+        message: 'm',
+        world: { ...emptyWorld, volumes },
+      } as never).command;
+    const foreign = made('other', 'foreign', 's');
+    expect(of(foreign)).to.equal('kedge delete snapshot/s -n default');
+    expect(of(foreign, made('other', 'copy', 's.default.svc'))).to.equal(
+      'kedge delete volume/copy -n other',
+    );
+    expect(of(foreign, made('default', 'copy', 's'))).to.equal(
+      'kedge delete volume/copy -n default',
+    );
+  });
+
   it('are found by their names alone', () => {
     for (const [reason, entry] of Object.entries(reasonTable)) {
       expect(entryOf(reason)).to.equal(entry);

@@ -41,7 +41,9 @@ export function snapshotRules(options: SnapshotRuleOptions): AdmissionRules<Snap
       const description =
         name === undefined
           ? `volume "${key.name}" has no driver, because its storage class does not exist; create the storage class first`
-          : `volume "${key.name}" has driver ${name}, which does not support snapshots; copy its data in another way`;
+          : driver === undefined
+            ? `volume "${key.name}" has driver ${name}, which is not registered; start kedged with this driver first`
+            : `volume "${key.name}" has driver ${name}, which does not support snapshots; copy its data in another way`;
       return [{ field: 'source.volume', description }];
     },
     async validateDelete(context, snapshot) {

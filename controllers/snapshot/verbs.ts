@@ -169,7 +169,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
       ...made.map((volume) => ({
         relation: 'restored as',
         kind: 'Volume',
-        namespace,
+        namespace: volume.namespace,
         name: volume.name,
         status: volume.status,
       })),

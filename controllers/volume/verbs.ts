@@ -190,9 +190,15 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
   const { store } = parts;
   const storageClass = await store.get(storageClasses, { name: volume.storageClassName });
   const claims = (volume.attachments ?? []).map((attachment) => attachment.claim);
-  const users = (await store.list(instances, { namespace: volume.namespace })).items.filter((i) =>
-    claims.includes(`${i.namespace}/${i.name}`),
-  );
+  // Instances of other namespaces may claim it, too.
+  const users = (
+    await Promise.all(
+      claims.map((claim) => {
+        const [namespace = '', name = ''] = claim.split('/');
+        return store.get(instances, { namespace, name });
+      }),
+    )
+  ).filter((instance) => instance !== undefined);
   const copies = isDeleting(volume)
     ? await store.list(snapshots, { index: 'sourceVolume', value: sourceValue(volume) })
     : undefined;

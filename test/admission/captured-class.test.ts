@@ -124,6 +124,13 @@ describe('a volume and its class', () => {
     expectViolation(await put({ storageClassName: 'local' }), 'storageClassName', /is immutable/);
   });
 
+  it('a snapshot of one whose driver is not registered names the driver', async () => {
+    await orphan('local', {}, provisioned('elsewhere'));
+    const snapshot = { name: 's', source: { volume: 'v' } };
+    const answer = await api.rest('POST', '/v1/namespaces/default/snapshots', snapshot);
+    expectViolation(answer, 'source.volume', /driver elsewhere, which is not registered/);
+  });
+
   it('a snapshot of one without its class is validated by the captured driver', async () => {
     await orphan('local-host', {}, provisioned('local-host', { hostPath: '/data/x' }));
     const snapshot = { name: 's', source: { volume: 'v' } };

@@ -3,6 +3,8 @@ import {
   containerPaused,
   containerUnsettled,
   engineStuck,
+  imageAbsent,
+  imageRemoved,
   processUnrecorded,
   sourceMoved as movedSource,
 } from '../../messages/starts.js';
@@ -57,6 +59,16 @@ export function engineDiskFull({ object }: About<'Instance'>): Remedy {
   );
 }
 
+/** The remedy if a disk of the node is full for a workload that is a process. */
+export function nodeDiskFull({ object }: About<'Instance'>): Remedy {
+  return wait(
+    `free space on the full disk of node ${object.node ?? ''}`,
+    'on the next retry',
+    command('scale', 'service', serviceOf(object), '--replicas 0'),
+    'to stop waiting',
+  );
+}
+
 /** The remedy if a directory of the node was replaced by a link after its volume was prepared. */
 export function sourceMoved({ object, message }: About<'Instance'>): Remedy {
   const path = movedSource.read(message)?.source ?? '';
@@ -71,13 +83,28 @@ export function sourceMoved({ object, message }: About<'Instance'>): Remedy {
 /** The remedy if the image of a container could not be provided. */
 export function imageFailed(about: About<'Instance'>): Remedy {
   if (engineTexts.diskFull.isIn(about.message)) return engineDiskFull(about);
-  const { object } = about;
+  const { object, message } = about;
+  const { node = '' } = object;
   const service = serviceOf(object);
+  const label = `service ${service.namespace}/${service.name}`;
+  const absent = imageAbsent.read(message);
+  if (absent)
+    return run(
+      patchOf('service', service, { imagePull: 'missing' }),
+      `load image ${absent.image} (kedge image load FILE --node ${node}), and the start is retried automatically; or permit the pull for ${label}`,
+    );
+  if (imageRemoved.isIn(message))
+    return wait(
+      `image ${imageRemoved.read(message)?.image ?? ''} of node ${node}, which another user or program removes after its pull,`,
+      'with the next pull',
+      command('scale', 'service', service, '--replicas 0'),
+      'to stop waiting',
+    );
   return set(
-    `image of service ${service.namespace}/${service.name}`,
-    'an image that exists in the registry and that this node may pull',
+    `image of ${label}`,
+    `an image that exists in the registry and that node ${node} may pull`,
     command('edit', 'service', service),
-    'the pull is retried automatically',
+    'or remove the cause that the message names: the pull is retried automatically',
   );
 }
 

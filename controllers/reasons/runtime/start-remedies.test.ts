@@ -45,6 +45,37 @@ describe('the remedy of a failed start', () => {
     ).to.equal(`kedge patch service/web -n default --patch '{"resources":{"strict":null}}'`);
   });
 
+  it('of an absent image that must not be pulled is its load, or the permission to pull it', () => {
+    const { command, text } = startFailed({
+      kind: 'Instance',
+      object,
+      message:
+        'image x:1 is not on this node and imagePull is never; load it with kedge image load, or use imagePull missing',
+      world: emptyWorld,
+    });
+    expect(command).to.equal(
+      `kedge patch service/web -n default --patch '{"imagePull":"missing"}'`,
+    );
+    expect(text).to.contain('kedge image load FILE --node n1');
+  });
+
+  it('of an image that was removed after its pull is the next pull', () => {
+    expect(commandFor('image x:1 was pulled, but was removed again')).to.equal(
+      'kedge scale service/web -n default --replicas 0',
+    );
+  });
+
+  it('frees the disk of the engine for a container only', () => {
+    expect(commandFor('write /x: no space left on device')).to.equal('kedge image prune --node n1');
+    const process = { ...object, template: { runtime: 'process' } } as const;
+    const message = "can't be started: ENOSPC: no space left on device, mkdir '/var/lib/kedge'";
+    const { command, text } = startFailed({
+      ...{ kind: 'Instance', object: process, message, world: emptyWorld },
+    });
+    expect(command).to.equal('kedge scale service/web -n default --replicas 0');
+    expect(text).to.contain('free space on the full disk of node n1');
+  });
+
   it('is a program of the image for a command that does not exist', () => {
     expect(commandFor('exec nothing failed: No such file or directory')).to.equal(
       'kedge edit service/web -n default',

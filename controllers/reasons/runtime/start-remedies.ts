@@ -22,6 +22,7 @@ import {
   engineDiskFull,
   engineInterrupted,
   imageFailed,
+  nodeDiskFull,
   portTaken,
   sourceMoved,
 } from './container-remedies.js';
@@ -35,15 +36,17 @@ export function startFailed(about: About<'Instance'>): Remedy {
   const service = serviceOf(object);
   const label = `service ${service.namespace}/${service.name}`;
   const edit = command('edit', 'service', service);
+  const { node = '' } = object;
   const interrupted = engineInterrupted(about);
   if (interrupted) return interrupted;
   if (imageFailures.some((form) => form.isIn(message))) return imageFailed(about);
   if (userRefused.isIn(message))
     return run(
       patchOf('service', service, { user: null }),
-      `workloads on this node run as the user of kedged: remove user from ${label}`,
+      `workloads of node ${node} run as the user of kedged there: remove user from ${label}`,
     );
-  if (engineTexts.diskFull.isIn(message)) return engineDiskFull(about);
+  if (engineTexts.diskFull.isIn(message))
+    return object.template.runtime === 'process' ? nodeDiskFull(about) : engineDiskFull(about);
   if (movedSource.isIn(message)) return sourceMoved(about);
   if (engineTexts.portTaken.isIn(message)) return portTaken(about);
   if (limitsRefused.isIn(message)) return limitsNotEnforced(about);
@@ -57,7 +60,7 @@ export function startFailed(about: About<'Instance'>): Remedy {
   if (capabilitiesRefused.isIn(message))
     return run(
       patchOf('service', service, { capabilities: null }),
-      `kedged on this node can't grant capabilities: remove capabilities from ${label}`,
+      `kedged on node ${node} can't grant them: remove capabilities from ${label}`,
     );
   if (workingDirectoryMissing.isIn(message))
     return run(

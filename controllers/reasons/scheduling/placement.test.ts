@@ -26,6 +26,38 @@ describe('the remedy of a placement', () => {
     expect(remedy).to.include({ type: 'wait', waitsFor: 'volume default/v' });
   });
 
+  it('of an instance whose nodeSelector excludes the nodes of its volume removes it, and labels no node', () => {
+    const labels = { 'svc.io/region': 'fra1' };
+    const nodes = [
+      { ...node, labels: { disk: 'ssd' } },
+      { ...node, name: 'far', labels },
+    ];
+    const object = {
+      namespace: 'default',
+      service: 'web',
+      template: { nodeSelector: { disk: 'ssd' } },
+    } as unknown as Instance;
+    const message =
+      '2 of 2 nodes are ready, 1 match its nodeSelector, but volume default/v is reachable only from nodes with {svc.io/region=fra1}: node "n" has no label svc.io/region';
+    const remedy = noNodeFits({ kind: 'Instance', object, world: { ...world, nodes }, message });
+    expect(remedy.command).to.equal(
+      `kedge patch service/web -n default --patch '{"nodeSelector":null}'`,
+    );
+  });
+
+  it('of an instance without a nodeSelector does not remove one', () => {
+    const object = { namespace: 'default', service: 'web', template: {} } as Instance;
+    for (const why of [
+      'none of them reaches all of its volumes',
+      'it is known once volume default/v is provisioned',
+    ]) {
+      const message = `1 of 1 nodes are ready, but ${why}`;
+      const remedy = noNodeFits({ kind: 'Instance', object, world, message });
+      expect(remedy.text).to.not.contain('nodeSelector');
+      expect(remedy.command).to.equal('kedge scale service/web -n default --replicas 0');
+    }
+  });
+
   it('of a volume without a zone is the parameter of its class', () => {
     const object = { storageClassName: 'c' } as Volume;
     const message =

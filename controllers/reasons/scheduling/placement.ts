@@ -1,6 +1,6 @@
 import type { Node } from '@kedge/api/kinds';
 import { locationMissing, provisionedFirst, reachableFrom } from '../../messages/placement.js';
-import { patchOf } from '../commands.js';
+import { command, patchOf } from '../commands.js';
 import { type Remedy, run, set, wait } from '../remedy.js';
 import type { About } from '../world.js';
 
@@ -27,14 +27,20 @@ function nearest(nodes: readonly Node[], wanted: Labels): Node | undefined {
   return [...nodes].sort((a, b) => lacking(a, wanted).length - lacking(b, wanted).length)[0];
 }
 
-/** Returns the remedy if a message reports a volume as reachable only from nodes with labels; undefined otherwise. */
-function reachedBy(node: Node, message: string): Remedy | undefined {
+/**
+ * Returns the remedy if a message reports a volume as reachable only from nodes with labels that no node has; undefined
+ * otherwise.
+ */
+function reachedBy(node: Node, nodes: readonly Node[], message: string): Remedy | undefined {
   const [reached] = reachableFrom.readAll(message).filter(({ labels }) => labels.length > 0);
   if (!reached) return undefined;
   const labels = reached.labels.map((pair) => {
     const [key = '', value = ''] = pair.split('=', 2);
     return [key, value] as const;
   });
+  const wanted = Object.fromEntries(labels);
+  // Only the nodeSelector keeps the instance from such a node: another label for a node would be false.
+  if (nodes.some((each) => lacking(each, wanted).length === 0)) return undefined;
   return run(
     labelCommand(node.name, labels),
     `start kedged on a node with the labels of volume ${reached.volume}; or, if node ${node.name} is there, label it`,
@@ -72,16 +78,17 @@ export function noNodeFits(about: About<'Instance'>): Remedy {
       `no node has the labels of its nodeSelector (${labels}); to remove nodeSelector from service ${namespace}/${service}: ${freed}; or label node ${node.name}`,
     );
   }
+  const isRestricted = Object.keys(wanted).length > 0;
+  const [otherwise, purpose] = isRestricted
+    ? [freed, 'to remove its nodeSelector']
+    : [command('scale', 'service', named, '--replicas 0'), 'to stop waiting'];
   const awaited = provisionedFirst.read(about.message)?.volume;
   if (awaited !== undefined)
-    return wait(
-      `volume ${awaited}`,
-      'once the volume is provisioned',
-      freed,
-      'to remove its nodeSelector',
-    );
-  const reached = node && reachedBy(node, about.message);
+    return wait(`volume ${awaited}`, 'once the volume is provisioned', otherwise, purpose);
+  const reached = node && reachedBy(node, open, about.message);
   if (reached) return reached;
+  if (!isRestricted)
+    return wait('a node that reaches all its volumes', 'once it is Ready', otherwise, purpose);
   return run(
     freed,
     `the nodes that its nodeSelector matches can't reach its volumes: remove nodeSelector from service ${namespace}/${service}`,

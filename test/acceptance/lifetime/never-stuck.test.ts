@@ -85,6 +85,11 @@ describe('deletions of a running daemon end, or report what they wait for', func
     const volumes = [{ name: 'data', mountPath: '/data', claim: { name: 'v.shop.svc' } }];
     await daemon.ok('POST', '/v1/namespaces/till/services', { ...service, volumes });
     await until('/v1/namespaces/till/instances/v-0', 'Running');
+    const { references } = await daemon.ok('GET', `${path}:describe`);
+    expect(references, JSON.stringify(references)).to.deep.include({
+      ...{ relation: 'used by', kind: 'Instance', namespace: 'till', name: 'v-0' },
+      ...{ status: 'Running', detail: '' },
+    });
     await daemon.ok('DELETE', '/v1/namespaces/shop?cascade=true');
     const told = () =>
       eventually('the condition', async () => {

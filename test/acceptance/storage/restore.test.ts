@@ -61,7 +61,11 @@ describe('restoring across namespaces', function () {
       return body.status === 'Available' ? String(body.handle) : undefined;
     });
     expect(await readFile(join(copy, 'file'), 'utf8')).to.equal('bytes');
-    expect((await daemon.ok('GET', `${base}/snapshots/s:describe`)).references).to.be.an('array');
+    const { references } = await daemon.ok('GET', `${base}/snapshots/s:describe`);
+    expect(references, JSON.stringify(references)).to.deep.include({
+      ...{ relation: 'restored as', kind: 'Volume', namespace: 'other', name: 'copy' },
+      ...{ status: 'Available', detail: '' },
+    });
     await daemon.ok('DELETE', `${base}/snapshots/s`);
     await eventually('the snapshot to go', async () => {
       return (await daemon.rest('GET', `${base}/snapshots/s`)).status === 404;
