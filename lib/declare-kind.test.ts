@@ -20,6 +20,7 @@ import {
   optional,
   type StatusOf,
   string,
+  withOptions,
 } from './index.js';
 
 type Equal<A, B> =
@@ -168,7 +169,17 @@ describe('a declared kind', () => {
     expect(declared({ a: string({ number: 3 }) })).to.contain('number 3');
     expect(declared({ a: string({ number: 19_500 }) })).to.contain('number 19500');
     expect(declared({ a: list(list(string())) })).to.contain("a list can't be a list item");
-    expect(declared({ a: list(string({ required: true })) })).to.contain('no meaning for an item');
+    expect(declared({ a: map(list(string())) })).to.contain("a list can't be a map value");
+    expect(declared({ a: list(string({ required: true })) })).to.contain(
+      'no meaning for a list item',
+    );
+    expect(declared({ a: map(string({ required: true })) })).to.contain(
+      'no meaning for a map value',
+    );
+    const pattern = (text: string): string =>
+      declared({ a: string({ pattern: text, maxLength: 100 }) });
+    expect(pattern('^a{1,60}b{1,60}|^c$')).to.equal('');
+    expect(pattern('^a{1,60}b{1,60}|^c|d$')).to.contain('can be tried in');
     expect(declared({ a: list(object({ b: string({ immutable: true }) })) })).to.contain(
       "can't be immutable",
     );
@@ -179,6 +190,13 @@ describe('a declared kind', () => {
         declareKind({ kind: 'X', plural: 'xs', scope: 'Cluster', fields: both, status: both }),
       ),
     ).to.contain('declared in fields and in status');
+  });
+
+  it('a field with other options keeps its explicit presence, unless it is never absent now', () => {
+    const mode = optional(enumeration(['On', 'Off']));
+    expect(withOptions(mode, { number: 101 })).to.include({ explicit: true, presence: 'optional' });
+    expect(withOptions(mode, { default: 'On' })).to.not.have.property('explicit');
+    expect(withOptions(enumeration(['On']), { number: 101 })).to.not.have.property('explicit');
   });
 
   it('a declaration is bounded in depth, so that a kind cannot contain itself, and in fields', () => {

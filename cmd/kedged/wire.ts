@@ -4,8 +4,6 @@ import {
   lockDirectory,
   type Logger,
   Manager,
-  messageOf,
-  StatusError,
   systemClock,
   systemRandom,
 } from 'kedge';
@@ -49,7 +47,7 @@ import { providerPorts } from './telemetry/provider-metrics.js';
 import { nodeRuntimes } from './node-runtimes.js';
 import { nodeVolumes } from './node-volumes.js';
 import { OpsServer } from './telemetry/ops-server.js';
-import { parseAddress } from './config/listening.js';
+import { bound, parseAddress } from './config/listening.js';
 import type { DaemonConfig } from './config/settings.js';
 
 /** A running daemon. */
@@ -57,20 +55,6 @@ export interface Daemon {
   readonly ports: { readonly grpc: number; readonly rest: number; readonly ops: number };
   /** Stops workloads, volumes, controllers and store in this order, within the budget. */
   stop(budgetMs: number): Promise<void>;
-}
-
-/** Turns "address in use" into an error that names the setting. */
-async function bound<T>(key: string, address: string, listen: Promise<T>): Promise<T> {
-  try {
-    return await listen;
-  } catch (error) {
-    throw new StatusError({
-      code: 'Unavailable',
-      reason: 'AddressUnavailable',
-      message: `can't listen on ${address} (${key}): ${messageOf(error)}; stop the process that uses it, or choose another address`,
-      cause: error,
-    });
-  }
 }
 
 /**
@@ -241,7 +225,7 @@ async function assemble(
       start: (signal) => {
         const where = `${config.grpcAddress} and ${config.restAddress}`;
         const listening = apiRunnable.start(signal);
-        return bound('server.grpcAddress, server.restAddress', where, listening);
+        return bound('server.grpcAddress and server.restAddress', where, listening);
       },
     })
     .addRunnable({

@@ -1,6 +1,7 @@
 import {
   failedPrecondition,
   invalid,
+  isDeleting,
   modifyStatus,
   notFound,
   type ObjectKey,
@@ -97,7 +98,12 @@ async function restored(
 async function retry(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
   const snapshot = await required(parts, request);
   const { namespace, name } = snapshot;
-  if (snapshot.status !== 'Failed' || snapshot.handle)
+  if (snapshot.handle && snapshot.status === 'Failed')
+    throw failedPrecondition(
+      'Provisioned',
+      `snapshot "${namespace}/${name}" was created as ${shownHandle(snapshot.handle) ?? ''} and is not created again; its message names the failure. ${isDeleting(snapshot) ? 'Its deletion is retried automatically' : 'Delete it, and create another one'}`,
+    );
+  if (snapshot.status !== 'Failed')
     throw failedPrecondition(
       'NotFailed',
       `snapshot "${namespace}/${name}" is ${snapshot.status ?? 'Pending'}; only a snapshot whose creation failed can be retried`,

@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import { type FieldViolation, invalid } from 'kedge';
+import { type FieldViolation, invalid, messageOf, StatusError } from 'kedge';
 
 /** The listen settings of kedged. */
 export interface ListenSettings {
@@ -64,4 +64,40 @@ export function requireSafeListening(config: ListenSettings): void {
     violations.push({ field: key, description });
   }
   if (violations.length > 0) throw invalid(violations);
+}
+
+const anotherAddress = 'choose an address of this machine';
+/** The remedies for system errors of the bind, by code. */
+const remedies: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'stop the process that uses the address, or choose another one',
+  EACCES: 'choose a port of 1024 or more, or run kedged as root',
+  EADDRNOTAVAIL: anotherAddress,
+  EAFNOSUPPORT: anotherAddress,
+  EINVAL: anotherAddress,
+  ENOTFOUND: anotherAddress,
+  EAI_AGAIN: anotherAddress,
+};
+/** The system calls that a bind consists of. Errors of others, such as the writes of a start, have no address. */
+const bindCalls = ['listen', 'bind', 'getaddrinfo'];
+
+/**
+ * Resolves like `listen`. A system error of the bind becomes an error that names the setting and the remedy; other
+ * errors are passed on unchanged.
+ * @param key the setting or settings with the address
+ * @throws StatusError Unavailable (AddressUnavailable)
+ */
+export async function bound<T>(key: string, address: string, listen: Promise<T>): Promise<T> {
+  try {
+    return await listen;
+  } catch (error) {
+    const { code = '', syscall = '' } = error as NodeJS.ErrnoException;
+    if (!bindCalls.includes(syscall)) throw error;
+    const remedy = remedies[code];
+    throw new StatusError({
+      code: 'Unavailable',
+      reason: 'AddressUnavailable',
+      message: `can't listen on ${address} (${key}): ${messageOf(error)}${remedy === undefined ? '' : `; ${remedy}`}`,
+      cause: error,
+    });
+  }
 }

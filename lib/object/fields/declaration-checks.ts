@@ -108,12 +108,16 @@ function checkEnum(
     fail(path, `the default ${JSON.stringify(fallback)} must be one of ${values.join(', ')}`);
 }
 
-function checkItem(path: string, item: AnyField): void {
+/** The elements of lists and maps, in messages. */
+const itemOf = { list: 'a list item', map: 'a map value' } as const;
+
+function checkItem(path: string, item: AnyField, holder: 'list' | 'map'): void {
   const { type } = item.shape;
+  const inner = itemOf[holder];
   if (type === 'list' || type === 'map')
-    fail(path, `a ${type} can't be a list item; use an object with a field of this type`);
+    fail(path, `a ${type} can't be ${inner}; use an object with a field of this type`);
   for (const option of ['required', 'immutable', 'default', 'number'] as const)
-    if (item.options[option] !== undefined) fail(path, `"${option}" has no meaning for an item`);
+    if (item.options[option] !== undefined) fail(path, `"${option}" has no meaning for ${inner}`);
 }
 
 /** The protobuf number of a field. */
@@ -180,9 +184,9 @@ class Checker {
         return this.object(path, shape.fields, depth + 1);
       case 'list':
       case 'map':
-        checkItem(`${path}[]`, shape.of);
+        checkItem(`${path}[]`, shape.of, shape.type);
         if (immutablePaths({ item: shape.of }).length > 0)
-          fail(path, "a field of an item can't be immutable: items have no identity");
+          fail(path, `a field of ${itemOf[shape.type]} can't be immutable: it has no identity`);
         return this.field(`${path}[]`, shape.of, depth);
       case 'boolean':
       case 'json':

@@ -161,7 +161,14 @@ export function withOptions<V, P extends Presence, In, const O extends AnyFieldO
   options: O,
 ): Field<V, PresenceOf<O, P extends 'optional' ? 'optional' : 'filled'>, In> {
   const given: Record<string, unknown> = { ...(options as object) };
-  return field(of.shape, given, of.presence === 'optional' ? 'optional' : 'filled');
+  const made = field<V, PresenceOf<O, P extends 'optional' ? 'optional' : 'filled'>, In>(
+    of.shape,
+    given,
+    of.presence === 'optional' ? 'optional' : 'filled',
+  );
+  return of.explicit === true && made.presence === 'optional'
+    ? Object.freeze({ ...made, explicit: true })
+    : made;
 }
 
 const condition = object(

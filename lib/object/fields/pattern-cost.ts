@@ -48,7 +48,9 @@ export function patternProblem(pattern: string, maxLength: number): string | und
   } catch (error) {
     return error instanceof Error ? error.message : 'is not a regular expression';
   }
-  let ways = pattern.startsWith('^') ? 1 : maxLength;
+  let ways = 1;
+  // An alternative without ^ is tried at every position of the value.
+  let anchored = pattern.startsWith('^');
   const outer: Group = { varies: false, alternatives: 1 };
   const open: Group[] = [outer];
   for (let at = 0; at < pattern.length; ) {
@@ -65,6 +67,7 @@ export function patternProblem(pattern: string, maxLength: number): string | und
     }
     if (char === '|') {
       group.alternatives += 1;
+      if (group === outer && pattern[at + 1] !== '^') anchored = false;
       at += 1;
       continue;
     }
@@ -91,7 +94,7 @@ export function patternProblem(pattern: string, maxLength: number): string | und
     if (max > min) parent.varies = true;
     ways *= Math.min(max, maxLength) - Math.min(min, maxLength) + 1;
   }
-  ways *= outer.alternatives;
+  ways *= outer.alternatives * (anchored ? 1 : maxLength);
   if (ways <= waysMax) return undefined;
-  return `can be tried in ${ways} ways on ${maxLength} characters, more than ${waysMax}; anchor it with ^, lower maxLength, or check the value in a validate rule`;
+  return `can be tried in ${ways} ways on ${maxLength} characters, more than ${waysMax}; anchor it (each alternative) with ^, lower maxLength, or check the value in a validate rule`;
 }

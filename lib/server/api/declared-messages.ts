@@ -215,7 +215,9 @@ export class DeclaredMessages {
       case 'list':
       case 'map':
         // Unreachable: the declaration of the kind refuses it.
-        throw new TypeError(`${at.path}.${name}: a ${shape.type} can't be a list item`);
+        throw new TypeError(
+          `${at.path}.${name}: a ${shape.type} can't be a list item or map value`,
+        );
       default:
         return { type: scalars[shape.type] };
     }

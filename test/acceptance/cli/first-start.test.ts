@@ -49,7 +49,7 @@ describe('the first start of a local daemon', function () {
       const address = `127.0.0.1:${(other.address() as { readonly port: number }).port}`;
       await failsFirst(
         (data) => start(data, address, join(dirname(data), 'config')),
-        /can't listen on .*; stop the process that uses it, or choose another address/,
+        /can't listen on .*; stop the process that uses the address, or choose another one/,
       );
     } finally {
       other.close();

@@ -10,7 +10,7 @@ import type {
 } from '../../runtime/exec.js';
 import type { EngineExec, ExecInspection } from '../engine/engine-exec.js';
 import type { EngineConnection } from '../engine/engine-transport.js';
-import { isEngineError } from '../engine/engine-error.js';
+import { EngineError, isEngineError } from '../engine/engine-error.js';
 import type { CommandRecords } from './command-records.js';
 import { FrameSplitter } from '../engine/stream-frames.js';
 import { signalCommand } from './signal-command.js';
@@ -177,8 +177,11 @@ class ContainerCommand implements ExecProcess {
       watched.catch(() => undefined);
     }
     for (let tries = 0; ; tries += 1) {
-      const { running, exitCode = 0 } = await this.#inspect();
-      if (!running) return exitOf(exitCode);
+      const { running, exitCode } = await this.#inspect();
+      if (!running) {
+        if (exitCode !== undefined) return exitOf(exitCode);
+        throw new EngineError('Broken', 'the engine reported no exit code of a command');
+      }
       if (tries > 0 && tries % 100 === 0) await this.#signalPid('SIGKILL');
       await sleep(clock, exitPollMs);
     }

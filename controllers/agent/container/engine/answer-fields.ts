@@ -32,6 +32,25 @@ export function numberOf(object: JsonObject, field: string): number {
   return typeof value === 'number' && Number.isFinite(value) ? value : 0;
 }
 
+/** A number that must not be absent. @throws EngineError Malformed */
+export function requireNumber(object: JsonObject, field: string): number {
+  const value = object[field];
+  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  throw new EngineError('Malformed', `the engine's answer has no ${field}`);
+}
+
+/** The states of a container that ran and ended. */
+const ended = ['exited', 'dead'];
+
+/**
+ * The exit code in the state of a container; 0 if it is absent. @throws EngineError Malformed if the state of
+ * one that ended has none: its end must not look successful
+ */
+export function exitCodeOf(state: JsonObject): number {
+  const number = ended.includes(textOf(state, 'Status')) ? requireNumber : numberOf;
+  return number(state, 'ExitCode');
+}
+
 /** The texts of a list; empty if absent. */
 export function textsOf(object: JsonObject, field: string): readonly string[] {
   const value = object[field];

@@ -1,9 +1,11 @@
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import {
+  exitCodeOf,
   inside,
   listOf,
   numberOf,
   objectOf,
+  requireNumber,
   requireText,
   tableOf,
   textsOf,
@@ -12,7 +14,7 @@ import {
 import type { EngineApi } from './engine-api.js';
 import { EngineError, isEngineError, socketError } from './engine-error.js';
 import { type ContainerLimits, limitsIn } from './engine-limits.js';
-import { type EnginePort, publishedPorts } from './published-ports.js';
+import { type EnginePort, networkAddresses, publishedPorts } from './published-ports.js';
 import { FrameSplitter, type StreamPiece } from './stream-frames.js';
 
 /** A container in a list. */
@@ -152,7 +154,10 @@ export class EngineContainers {
       throw stream.failure() ?? socketError(this.#api.socketPath, error as NodeJS.ErrnoException);
     }
     try {
-      return numberOf(objectOf(JSON.parse(String(Buffer.concat(chunks))), 'wait'), 'StatusCode');
+      return requireNumber(
+        objectOf(JSON.parse(String(Buffer.concat(chunks))), 'wait'),
+        'StatusCode',
+      );
     } catch (cause) {
       throw new EngineError('Broken', 'the engine reported no exit code of a container', { cause });
     }
@@ -259,7 +264,6 @@ export class EngineContainers {
 
 function inspectionOf(answer: JsonObject): ContainerInspection {
   const state = inside(answer, 'State');
-  const networks = inside(inside(answer, 'NetworkSettings'), 'Networks');
   return {
     id: requireText(answer, 'Id'),
     name: textOf(answer, 'Name').replace(/^\//, ''),
@@ -267,7 +271,7 @@ function inspectionOf(answer: JsonObject): ContainerInspection {
     createdAt: timeOf(answer, 'Created') ?? 0,
     state: requireText(state, 'Status'),
     pid: numberOf(state, 'Pid'),
-    exitCode: numberOf(state, 'ExitCode'),
+    exitCode: exitCodeOf(state),
     outOfMemory: state.OOMKilled === true,
     error: textOf(state, 'Error'),
     startedAt: timeOf(state, 'StartedAt'),
@@ -278,12 +282,7 @@ function inspectionOf(answer: JsonObject): ContainerInspection {
     networkMode: textOf(inside(answer, 'HostConfig'), 'NetworkMode'),
     restartPolicy: textOf(inside(inside(answer, 'HostConfig'), 'RestartPolicy'), 'Name'),
     limits: limitsIn(inside(answer, 'HostConfig')),
-    addresses: Object.fromEntries(
-      Object.entries(networks).flatMap(([name, network]) => {
-        const address = isJsonObject(network) ? textOf(network, 'IPAddress') : '';
-        return address === '' ? [] : [[name, address]];
-      }),
-    ),
+    addresses: networkAddresses(inside(inside(answer, 'NetworkSettings'), 'Networks')),
     published: publishedPorts(inside(inside(answer, 'NetworkSettings'), 'Ports')),
   };
 }

@@ -25,3 +25,13 @@ export function publishedPorts(ports: JsonObject): readonly EnginePort[] {
     });
   });
 }
+
+/** The addresses of a container, by the name of the network. @param networks `NetworkSettings.Networks` of its inspection */
+export function networkAddresses(networks: JsonObject): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(networks).flatMap(([name, network]) => {
+      const address = isJsonObject(network) ? textOf(network, 'IPAddress') : '';
+      return address === '' ? [] : [[name, address]];
+    }),
+  );
+}
