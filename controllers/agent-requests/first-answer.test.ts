@@ -103,6 +103,24 @@ describe('the first answer', () => {
 
   const target = { uid: 'u', namespace: 'default', name: 'web-0', status: 'Running' };
 
+  it('of exec on a node without the runtime names the node, its runtimes and the remedy', async () => {
+    const refused = (runtimes: readonly Runtime[]): Promise<unknown> =>
+      errorOf(
+        startCommand(
+          { node: 'far', runtimes, clock },
+          { ...target, runtime: 'container' },
+          { command: ['true'], terminal: undefined },
+        ),
+      );
+    const message = (has: string): string =>
+      `commands can't be run in "default/web-0": runtime container is not available on node far; it has: ${has}; the remedy: kedge why instance/web-0 -n default`;
+    expect(await refused([new PlayedRuntime()])).to.deep.include({
+      reason: 'RuntimeUnavailable',
+      message: message('process'),
+    });
+    expect(await refused([])).to.deep.include({ message: message('none') });
+  });
+
   for (const hangs of ['exec', 'observe'] as const)
     it(`of exec fails after 30 s where the runtime hangs in ${hangs}`, async () => {
       const played = new PlayedRuntime();
@@ -125,7 +143,7 @@ describe('the first answer', () => {
       });
       const starting = errorOf(
         startCommand(
-          { runtimes: [runtime], clock },
+          { node: 'n', runtimes: [runtime], clock },
           { ...target, runtime: 'process' },
           { command: ['true'], terminal: undefined },
         ),

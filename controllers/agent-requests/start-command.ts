@@ -1,6 +1,7 @@
 import { type Clock, failedPrecondition, messageOf, sleep, StatusError, within } from 'kedge';
 import { type ExecProcess, type ExecSpec, type Runtime, runtimeFailure } from '../agent/index.js';
 import type { Instance } from '../instance/kind.js';
+import { runtimeMissing } from '../messages/starts.js';
 
 /** The workload of an instance, with the facts that messages name. */
 export interface CommandTarget {
@@ -27,6 +28,8 @@ const startMs = 30_000;
 
 /** The arguments and dependencies of the start of a command. */
 export interface CommandStarter {
+  /** The node of the runtimes, for messages. */
+  readonly node: string;
   readonly runtimes: readonly Runtime[];
   readonly clock: Clock;
 }
@@ -36,12 +39,12 @@ export interface CommandStarter {
  * @throws StatusError RuntimeUnavailable, NotRunning, ExecFailed, ExecTimeout
  */
 export async function startCommand(
-  { runtimes, clock }: CommandStarter,
+  { node, runtimes, clock }: CommandStarter,
   target: CommandTarget,
   spec: ExecSpec,
 ): Promise<ExecProcess> {
   const patience = new AbortController();
-  const starting = started(runtimes, target, spec, patience.signal);
+  const starting = started({ node, runtimes }, target, spec, patience.signal);
   const outcome = await within(starting, async (over) => {
     await sleep(clock, startMs, over);
     if (!over.aborted) patience.abort();
@@ -63,7 +66,7 @@ export async function startCommand(
 }
 
 async function started(
-  runtimes: readonly Runtime[],
+  { node, runtimes }: Pick<CommandStarter, 'node' | 'runtimes'>,
   { uid, runtime: wanted, namespace, name, status }: CommandTarget,
   spec: ExecSpec,
   late: AbortSignal,
@@ -73,7 +76,7 @@ async function started(
   if (!runtime?.exec)
     throw failedPrecondition(
       'RuntimeUnavailable',
-      `commands can't be run in "${namespace}/${name}": runtime ${wanted} is not available on this node`,
+      `commands can't be run in "${namespace}/${name}": ${runtimeMissing.format({ runtime: wanted, node, runtimes: runtimes.length === 0 ? ['none'] : runtimes.map((each) => each.name) })}; the remedy: kedge why instance/${name} -n ${namespace}`,
       resource,
     );
   const state = await runtime.observe(uid).catch(async (error: unknown) => {

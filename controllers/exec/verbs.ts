@@ -86,7 +86,10 @@ async function start(
   const node = otherNodeOf(instance, options.node);
   const { runtimes } = options;
   const { clock } = parts;
-  if (node === undefined) return startCommand({ runtimes, clock }, targetOf(instance), spec);
+  if (node === undefined) {
+    const here = options.node ?? instance.node ?? '';
+    return startCommand({ node: here, runtimes, clock }, targetOf(instance), spec);
+  }
   const remedy =
     instance.containerId === undefined
       ? 'run the command yourself'

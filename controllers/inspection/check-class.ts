@@ -125,7 +125,7 @@ async function driverReports(
     return [{ ...row, state: 'unknown', message: `not asked without the value of ${missing}` }];
   }
   if (!driver.check)
-    return [{ ...row, state: 'unknown', message: 'it checks nothing but its parameters' }];
+    return [{ ...row, state: 'unknown', message: 'the driver checks only its parameters' }];
   try {
     return await driver.check(request);
   } catch (thrown) {

@@ -131,5 +131,10 @@ export const driverErrors = {
     (about) => again(about, 'the provider to answer'),
   ),
   Unavailable: unmet('the provider, or a program on the node, is unavailable', unavailable),
-  Internal: unmet('the driver failed', (about) => again(about, 'a driver call that succeeds')),
+  Internal: unmet('the driver failed', (about) =>
+    again(
+      about,
+      "the cause of the driver's error to be removed (see its message and the log of kedged)",
+    ),
+  ),
 } as const satisfies Readonly<Record<DriverErrorKind, ReasonEntry>>;

@@ -1,6 +1,6 @@
 import { inputMessages } from '../messages/inputs.js';
 
-/** A secret or configmap that a message reports as missing, or one that lacks a key. */
+/** A secret or configmap that a message reports as missing, or as lacking a key or its value. */
 interface MissingInput {
   readonly kind: 'secret' | 'configmap';
   readonly namespace: string;
@@ -9,7 +9,10 @@ interface MissingInput {
   readonly key?: string;
 }
 
-/** The missing secret or configmap, or missing key of one, that a message reports; undefined for other messages. */
+/**
+ * The secret or configmap that a message reports as missing, or as lacking a key or its value; undefined for other
+ * messages.
+ */
 export function missingInput(message: string): MissingInput | undefined {
   for (const kind of ['secret', 'configmap'] as const) {
     const { missing, keyMissing } = inputMessages[kind];

@@ -58,7 +58,7 @@ function requireFittingVolume(
           : undefined;
   if (differs === undefined) return;
   const remedy = smaller
-    ? `kedge volume resize ${name} ${template.size}`
+    ? `kedge volume resize ${name} ${template.size} -n ${namespace}`
     : 'delete that volume first';
   throw failedPrecondition(
     'VolumeDiffers',

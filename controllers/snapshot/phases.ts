@@ -64,7 +64,7 @@ export const transitions = [
     'Creating',
     'deletionRequested',
     'Creating',
-    'first to a known outcome, so that no resource leaks',
+    'the creation continues until its outcome is known, so that no resource leaks',
   ),
   row('S10', 'Ready', 'deleting', 'Deleting', 'not while a volume is being restored from it'),
   row(

@@ -69,7 +69,7 @@ async function retryProvision(parts: ApiParts, request: JsonObject): Promise<Jso
 
 const reuseStatus = ['status', 'attachments', 'handle'] as const;
 
-/** V26 on request: the next claim gets the data. */
+/** V26 by a user: makes a Released volume Available with its data and without an owner service, for the next claim. */
 async function reuse(
   parts: ApiParts,
   context: CallContext,

@@ -51,7 +51,8 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
       provider: 'DigitalOcean',
       endpoint,
       requestTimeoutMs: timeouts?.requestMs ?? 30_000,
-      // The provider permits 5,000 requests an hour and 250 a minute: the burst of 150 and a minute's rate are less.
+      // The provider permits 5,000 requests an hour and 250 a minute. The burst (150) and the requests of a minute at
+      // the hourly rate (80) are together less than 250.
       rates: { perHour: 5_000, burstShare: 0.03 },
       errors: cloud1Errors,
       refusal: refusalOf,

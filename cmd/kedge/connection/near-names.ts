@@ -66,7 +66,7 @@ export async function nearNames(error: StatusError): Promise<string> {
       client.close();
     }
   } catch {
-    // Without the right to list there is no hint; the error is shown anyway.
+    // Without the right to list, after a timeout or without a connection there is no hint; the error is shown anyway.
     return '';
   }
 }

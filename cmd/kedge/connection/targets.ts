@@ -87,6 +87,11 @@ export function scopeOf(kind: AnyKind, namespace: string): { readonly namespace?
   return kind.scope === 'Cluster' ? {} : { namespace };
 }
 
+/** The option that a command needs for an object of this namespace; empty for the default one and for cluster scope. */
+export function namespaceOption(kind: AnyKind, namespace: string): string {
+  return kind.scope === 'Cluster' || namespace === 'default' ? '' : ` -n ${namespace}`;
+}
+
 /** Returns the plural of the kind and the name, such as `volumes/data`. */
 export function slashed({ kind, name }: Target): string {
   return `${kind.plural}/${name}`;

@@ -63,7 +63,7 @@ export interface Change {
 
 /**
  * Reads an object, changes it, and writes it with the version that was read. Starts again after a conflict.
- * @returns whether the write changed anything; for a dry run, whether the change differs from the object
+ * @returns whether the write changed anything; for a dry run, whether the changed object differs from the one read
  * @throws StatusError Aborted after repeated conflicts, or after the first one if the change sets the version
  */
 export async function changeObject(

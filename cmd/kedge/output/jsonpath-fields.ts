@@ -62,8 +62,8 @@ function step(shape: Shape, segment: Segment, root: Shape): Shape {
     }
     const hint =
       shape.type === 'list'
-        ? 'is a field of the items of a list: add [*]'
-        : 'is a field of a value without fields';
+        ? "can't be read from a list; add [*] before it for the items"
+        : "can't be read from a value without fields";
     throw refuse(`the field ${JSON.stringify(segment.name)} ${hint}`);
   }
   if (segment.type === 'all' && shape.type === 'object') return unknown;

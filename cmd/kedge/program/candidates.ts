@@ -87,7 +87,7 @@ async function targets(
   const all = command.name() === 'get' && first === undefined;
   return [
     ...typeWords(kinds),
-    ...(all ? [{ word: 'all', about: 'all objects except events' }] : []),
+    ...(all ? [{ word: 'all', about: 'all objects of a namespace except events' }] : []),
   ];
 }
 

@@ -28,7 +28,7 @@ export class ContainerRuns {
     this.#options = options;
   }
 
-  /** The runs of a workload that have containers, the earlier one first. @throws EngineError */
+  /** The runs of a workload that have containers, oldest first. @throws EngineError */
   async of(id: string): Promise<readonly FoundRun[]> {
     const { cluster, containers, signal } = this.#options;
     const labels = [`${engineLabels.cluster}=${cluster}`, `${engineLabels.instance}=${id}`];

@@ -71,7 +71,7 @@ export class ContainerStarts {
   /**
    * Starts a new run, or the last one again if its start was interrupted; no-op if that one runs meanwhile. A start
    * that takes long continues in the background. A failed start does not reject: {@link stateOf} reports it.
-   * @param before the runs that have a container, the earlier one first; none of them is running
+   * @param before the runs that have a container, oldest first; none of them is running
    * @param onLate called when a start in the background ends
    * @throws Error if the outcome of this start or of the last one is unknown; the next call starts the same run. A lost
    * connection is not an error, because the availability of the engine is reported separately.

@@ -32,7 +32,7 @@ export function runStartNote(logFile: string, start: Note): LaunchFile {
 }
 
 /**
- * The start offsets of the last two runs, the earlier one first. Fewer for fewer runs, and for runs of an earlier
+ * The start offsets of the last two runs, oldest first. Fewer for fewer runs, and for runs of an earlier
  * release.
  */
 export function runStarts(logFile: string): readonly RunStart[] {

@@ -28,7 +28,7 @@ export class LeftoverMounts {
     this.#options = options;
   }
 
-  /** Whether a claim still has mounts of volumes that it lost. */
+  /** Whether mounts of force-detached volumes are kept for a claim. */
   has(claim: string): boolean {
     return this.#byClaim.has(claim);
   }

@@ -33,7 +33,7 @@ export function namesOwner({ fsUser, fsGroup }: VolumeMount): boolean {
 
 /**
  * Sets the owner of a mount's root directory to its fsUser and fsGroup; its content is not changed. A missing
- * directory of a subPath is created. A new group also gets write access. Later changes of the mode by the workload are
+ * directory of a subPath is created if the mount has one of them. A new group also gets write access. Later changes of the mode by the workload are
  * kept. No-op if owner and group are right.
  * @throws DriverError; errors of {@link openInside}
  */

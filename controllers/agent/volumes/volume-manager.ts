@@ -177,7 +177,7 @@ export class VolumeManager {
     });
   }
 
-  /** Grows waiting file systems of a claim's volumes; those that can't grow online keep waiting. */
+  /** Grows a claim's pending file systems that can grow online. Growth after the soft timeout notifies the claim. */
   async growPending(claim: string): Promise<void> {
     const growing = this.#held
       .held(claim)
@@ -214,12 +214,12 @@ export class VolumeManager {
     return this.#held.heldHere();
   }
 
-  /** Whether a claim holds a volume on any node, or has mounts of a volume that it lost. */
+  /** Whether a claim holds a volume on any node, or has mounts here of a force-detached one. */
   holds(claim: string): boolean {
     return this.#leftovers.has(claim) || this.#held.held(claim).length > 0;
   }
 
-  /** Whether a claim holds a volume on this node, or has mounts of a volume that it lost. */
+  /** Whether a claim holds a volume on this node, or has mounts here of a force-detached one. */
   holdsHere(claim: string): boolean {
     return (
       this.#leftovers.has(claim) || this.#held.held(claim).some((v) => this.#held.isHere(v, claim))

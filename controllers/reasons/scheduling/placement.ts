@@ -66,7 +66,7 @@ export function noNodeFits(about: About<'Instance'>): Remedy {
       'a node that is Ready',
       'once kedged runs on a node',
       'systemctl start kedged',
-      'to start kedged, on that machine',
+      'on the machine of a node, to start kedged',
     );
   const wanted = template.nodeSelector ?? {};
   const node = nearest(open, wanted);

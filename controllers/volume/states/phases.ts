@@ -51,7 +51,7 @@ export const transitions = [
     'Provisioning',
     'deletionRequested',
     'Provisioning',
-    'first to a known outcome, so that no resource leaks',
+    'provisioning continues until its outcome is known, so that no resource leaks',
   ),
   row(
     'V10',

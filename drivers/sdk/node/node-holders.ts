@@ -36,7 +36,7 @@ async function* openFiles(base: string): AsyncGenerator<string> {
     const names = await opendir(join(base, 'fd'), { bufferSize: descriptorsAtOnce });
     for await (const { name } of names) yield `fd/${name}`;
   } catch {
-    // It ended meanwhile: what was read until then counts.
+    // The process ended, or belongs to another user: the names read until then are used.
   }
 }
 

@@ -30,7 +30,7 @@ import type { EffectsOptions } from './effects-options.js';
 /** An object for which runs of a key called effects. */
 interface Tracked {
   readonly object: EffectObject;
-  /** Finished effects whose outcome the key's present run received. */
+  /** Finished effects whose outcome the key's present run received since its last commit. */
   readonly given: Set<string>;
 }
 
@@ -249,7 +249,9 @@ export class Effects {
     return outcome;
   }
 
-  /** The effects whose outcome the key's present run received: its transaction removes them. */
+  /**
+   * The effects whose outcome the key's present run received since its last commit: its transaction removes them.
+   */
   given(key: string): readonly { readonly object: EffectObject; readonly names: Set<string> }[] {
     return [...(this.#tracked.get(key)?.values() ?? [])]
       .filter(({ given }) => given.size > 0)

@@ -45,7 +45,7 @@ export interface OpenSession {
 
 /** Default maximum of open streams; each costs memory. */
 const sessionsMax = 8_192;
-/** Delay before a watch of rights that ended is started again. */
+/** Delay before the watch of rights is restarted after its end. */
 const retryMs = 1_000;
 
 function expired(): StatusError {

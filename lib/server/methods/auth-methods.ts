@@ -39,7 +39,7 @@ function requireOnMachine({ peer, indirection }: CallContext): void {
   throw new StatusError({
     code: 'PermissionDenied',
     reason: 'LoopbackOnly',
-    message: `bootstrap is permitted only from the machine of kedged, over its loopback or listening address, and ${why}`,
+    message: `bootstrap is permitted only on the machine of kedged, over a loopback connection whose Host is a loopback or the listening address, and ${why}; call it there, for example at 127.0.0.1`,
   });
 }
 

@@ -45,7 +45,7 @@ export interface WatchRequest {
 
 /**
  * Yields the answers of a Watch method: batches of events and bookmarks, without end, each with a cursor to resume
- * from. The present state takes several answers. They have no cursor until all of it was sent, because a watch can't
+ * from. The present state takes one or more answers. They have no cursor until all of it was sent, because a watch can't
  * resume there.
  * @throws StatusError as {@link ObjectStore.watch} does
  */

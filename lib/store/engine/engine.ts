@@ -115,7 +115,10 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-/** Whether a replacement may replace a store with content. */
+/**
+ * The effect of a replacement on a store that is not empty: it fails (`refuse`), or it replaces the store and keeps the
+ * old one in another directory (`keep`).
+ */
 export type Existing = 'refuse' | 'keep';
 
 /**

@@ -54,7 +54,7 @@ const metaBytes = 1_024;
 /** The lock of an engine whose directory is already locked. */
 const noLock: DirectoryLock = { release: () => Promise.resolve() };
 
-/** The log on LevelDB. Each append is one batch, which is synced before it resolves. */
+/** The log on LevelDB. Each append is one atomic write, which is synced before it resolves. */
 export class LevelEngine implements ReplaceableEngine {
   readonly reserve: Reserve;
   readonly #options: LevelEngineOptions;

@@ -127,6 +127,7 @@ describe('kedge wait', function () {
     };
     const cast = await interrupted(['cast', file], 'ready in');
     expect(cast).to.contain('Interrupted: the objects are stored, and kedged continues');
+    expect(cast).to.match(/ get all shows .* delete -f FILE deletes them/);
     const waits = ['wait', 'service/deaf', '--for', 'status=Running'];
     expect(await interrupted(waits, 'Waiting: services/deaf')).to.contain(
       'Interrupted: the wait changed nothing',

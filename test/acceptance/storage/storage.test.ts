@@ -190,7 +190,7 @@ describe('storage through the API of a running daemon', function () {
     const service = await daemon.ok('GET', `${base}/services/db`);
     for (const [change, told] of [
       [{ storageClassName: 'local-host' }, 'its class is'],
-      [{ size: '2Mi' }, 'kedge volume resize data-db-0 2Mi'],
+      [{ size: '2Mi' }, 'kedge volume resize data-db-0 2Mi -n default'],
     ] as const) {
       const changed = {
         ...mount,

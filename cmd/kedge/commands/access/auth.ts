@@ -17,13 +17,13 @@ interface CanIOptions {
 
 const verbs = [
   ...['get', 'list', 'watch', 'create', 'update', 'delete'],
-  ...['scale', 'exec', 'reveal', 'elevate', 'load', 'prune'],
+  ...['scale', 'exec', 'reveal', 'elevate', 'load', 'prune', 'serve'],
 ] as const;
 
 /** Resources of rights that are not kinds. */
 const furtherResources = [
   ...['exec', 'logs', 'health', 'images', 'backups', 'keys'],
-  ...['driverchecks', 'orphans', 'imports', 'storageroots'],
+  ...['driverchecks', 'orphans', 'imports', 'storageroots', 'noderequests'],
 ];
 const resources = [...allKinds.map(({ plural }) => plural), ...furtherResources].sort();
 

@@ -26,8 +26,15 @@ function planLine(result: CastResult): string {
   return `  ${marks[result.action]} ${result.kind} ${name} ${pc.dim(result.action)}${changes}`;
 }
 
-const { kedge } = installation();
-const goesOn = `the objects are stored, and kedged continues; ${kedge} get all shows their status, and ${kedge} delete -f FILE deletes them`;
+/** The state after an interrupted wait, with commands that reach the namespaces of the objects. */
+function goesOn(results: readonly CastResult[], namespace: string | undefined): string {
+  const { kedge } = installation();
+  const used = new Set(results.map((result) => result.namespace).filter((name) => name !== ''));
+  const [only = 'default'] = used;
+  const place = used.size > 1 ? ' -A' : only === 'default' ? '' : ` -n ${only}`;
+  const given = namespace === undefined ? '' : ` -n ${namespace}`;
+  return `the objects are stored, and kedged continues; ${kedge} get all${place} shows their status, and ${kedge} delete -f FILE${given} deletes them`;
+}
 
 async function cast(paths: readonly string[], options: CastOptions): Promise<void> {
   const items = (await readCastFiles(paths)).map((item) => placed(item, options.namespace));
@@ -47,7 +54,9 @@ async function cast(paths: readonly string[], options: CastOptions): Promise<voi
     if (options.dryRun) return;
     const results = resultsOf(await call(false));
     if (options.wait)
-      await interruptible(goesOn, () => waitForCast(client, results, options.timeout * 1_000));
+      await interruptible(goesOn(results, options.namespace), () =>
+        waitForCast(client, results, options.timeout * 1_000),
+      );
     else note('Stored; not waiting for the objects to run.');
   } finally {
     client.close();

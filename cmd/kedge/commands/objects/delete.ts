@@ -6,6 +6,7 @@ import { connect, kindNamed, methodFor } from '../../connection/api.js';
 import { follow } from '../../connection/follow.js';
 import {
   forEachTarget,
+  namespaceOption,
   objectsNamedBy,
   scopeOf,
   slashed,
@@ -87,7 +88,7 @@ async function removeOne(client: ApiClient, target: Placed, options: DeleteOptio
   const finalizing = ((metadata?.finalizers ?? []) as readonly string[]).length > 0;
   if (finalizing && options.wait && !options.dryRun) {
     const { kedge } = installation();
-    const goesOn = `the deletion continues; ${kedge} describe ${slashed(target)} shows what it waits for`;
+    const goesOn = `the deletion continues; ${kedge} describe ${slashed(target)}${namespaceOption(kind, namespace)} shows what it waits for`;
     const uid = textOf(metadata ?? {}, 'uid');
     await interruptible(goesOn, () => {
       note(`${slashed(target)} is being deleted ...`);
@@ -130,7 +131,7 @@ async function gone(
     throw new StatusError({
       code: 'DeadlineExceeded',
       reason: 'WaitTimeout',
-      message: `${kind.plural}/${name} is still being deleted; kedge describe shows what it waits for`,
+      message: `${kind.plural}/${name} is still being deleted; ${installation().kedge} describe ${kind.plural}/${name}${namespaceOption(kind, namespace)} shows what it waits for`,
     });
 }
 

@@ -4,7 +4,13 @@ import { textOf } from 'kedge/rpc';
 import { connect, methodFor } from '../../connection/api.js';
 import { explainRemote } from '../../connection/api-reader.js';
 import { labelOf } from '../../output/subjects.js';
-import { forEachTarget, objectsNamedBy, scopeOf, type Target } from '../../connection/targets.js';
+import {
+  forEachTarget,
+  namespaceOption,
+  objectsNamedBy,
+  scopeOf,
+  type Target,
+} from '../../connection/targets.js';
 import { explanationData, explanationText, lastCallOf } from '../../output/explanation.js';
 import { dataText, parseDataFormat } from '../../output/formats.js';
 import { print } from '../../output/output.js';
@@ -36,7 +42,7 @@ export async function why(
         throw invalid([
           {
             field: 'TYPE',
-            description: `${kind.plural} have no state to explain; to show the object: kedge describe ${kind.kind.toLowerCase()}/${name}`,
+            description: `${kind.plural} have no state to explain; to show the object: kedge describe ${kind.kind.toLowerCase()}/${name}${namespaceOption(kind, namespace)}`,
           },
         ]);
       const explained = {

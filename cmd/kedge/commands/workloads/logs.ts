@@ -41,7 +41,7 @@ async function logs(word: string, options: LogsOptions): Promise<void> {
     if (options.follow) await client.call('AuthService.WhoAmI', {});
     const open = (after: string): AsyncIterable<JsonObject> =>
       client.stream('LogService.Get', { ...request, after }, signal);
-    // Without --follow the stream is short: repeat the call instead of resuming.
+    // Without --follow the stream is short: an outage is an error, and the user repeats the command.
     const lines = options.follow
       ? resumed({
           open,

@@ -31,7 +31,7 @@ export interface NodeImage extends EngineImage {
 export interface PruneRequest {
   /** Whether only to return the images that would be removed. */
   readonly dryRun?: boolean;
-  /** Called before each removal: whether to continue. Default: always. */
+  /** Called for each candidate, also in a dry run: whether to remove it. False skips only this image. Default: true. */
   readonly wants?: () => Promise<boolean>;
 }
 

@@ -36,7 +36,7 @@ function limitsOnLabel(label: string): CreatedLimits | undefined {
       return undefined;
     return value as unknown as CreatedLimits;
   } catch {
-    // The label is not of Kedge.
+    // No label (a container of an earlier release), or a label that Kedge did not write.
     return undefined;
   }
 }

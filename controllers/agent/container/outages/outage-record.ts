@@ -16,7 +16,7 @@ export interface Outage {
 export interface RecordedOutages {
   /** The last time at which the engine was known to be available, milliseconds since the epoch. */
   readonly seenAt: number;
-  /** Outages that ended, the earlier one first. */
+  /** Outages that ended, oldest first. */
   readonly outages: readonly Outage[];
 }
 
