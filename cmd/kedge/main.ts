@@ -4,7 +4,7 @@ import { messageOf, StatusError } from 'kedge/objects';
 import { installation } from '../installation.js';
 import { printable } from '../terminal-text.js';
 import { adviceOn, causeIn } from './connection/advice.js';
-import { calledServer } from './connection/api.js';
+import { calledServer, usedGivenToken } from './connection/api.js';
 import { nearNames } from './connection/near-names.js';
 import { note } from './output/output.js';
 import { exitCodeOf, exitCodes } from './program/exit-codes.js';
@@ -24,7 +24,11 @@ async function explain(error: unknown): Promise<void> {
   const near = error instanceof StatusError ? await nearNames(error) : '';
   if (near !== '') note(printable(near.charAt(0).toUpperCase() + near.slice(1)));
   if (!(error instanceof StatusError)) return;
-  const advice = adviceOn(error, { server: calledServer(), installation: installation() });
+  const advice = adviceOn(error, {
+    server: calledServer(),
+    installation: installation(),
+    isTokenGiven: usedGivenToken(),
+  });
   if (advice !== undefined) note(printable(advice));
 }
 

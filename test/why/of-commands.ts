@@ -89,7 +89,13 @@ export const ofCommands: readonly Mistake[] = [
     given: nothing,
     command: 'KEDGE_TOKEN=kedge_expired kedge why service/web -n $NS',
     code: 3,
-    words: ['kedge login < token-file', 'kedge token create USER', 'kedged recover-root'],
+    words: [
+      'Set KEDGE_TOKEN to a valid token',
+      'login --server ',
+      '< token-file',
+      'kedge token create USER',
+      'kedged recover-root',
+    ],
   },
   {
     name: 'no daemon',

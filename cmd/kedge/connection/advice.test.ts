@@ -20,6 +20,8 @@ describe('the advice of a command on a failed call', () => {
     expect(advice('connect ECONNREFUSED')).to.equal(
       'Is kedged running at host:1? Start it with: npm start',
     );
+    for (const cause of ['self-signed certificate', 'unable to verify the first certificate'])
+      expect(advice(cause)).to.contain('--ca-file').and.not.contain('running');
     expect(advice('Protocol error')).to.contain('is not the gRPC port').and.contain('7863');
     expect(advice('Name resolution failed for target dns:host')).to.contain(
       'set the server to HOST:PORT',
@@ -29,6 +31,11 @@ describe('the advice of a command on a failed call', () => {
 
   it('names the command that stores a valid token', () => {
     expect(advice('has expired', 'Unauthenticated', 'InvalidToken')).to.contain('kedge login');
+    expect(advice('has expired', 'Unauthenticated', 'InvalidToken')).to.match(
+      /^Store a valid token: kedge login --server host:1 < token-file/,
+    );
+    const error = { code: 'Unauthenticated', reason: 'InvalidToken', message: 'expired' } as const;
+    expect(adviceOn(error, { ...called, isTokenGiven: true })).to.match(/^Set KEDGE_TOKEN to/);
     // The message already names the remedy.
     expect(advice('no token is stored', 'Unauthenticated', 'NoContext')).to.equal(undefined);
   });

@@ -30,9 +30,17 @@ async function tlsOf({
 /** The server of the last client. */
 let called: string | undefined;
 
+/** Whether the last client used the token of KEDGE_TOKEN. */
+let isTokenGiven = false;
+
 /** The server of the last client, for error messages; undefined before the first one. */
 export function calledServer(): string | undefined {
   return called;
+}
+
+/** Whether the last client used the token of KEDGE_TOKEN, which overrides stored tokens. */
+export function usedGivenToken(): boolean {
+  return isTokenGiven;
 }
 
 /**
@@ -58,6 +66,7 @@ export async function connectTo(packageName: string): Promise<ApiClient> {
 async function connectionOf(context?: Context): Promise<KedgeClientOptions> {
   const { server, token, ...certificates } = context ?? (await currentContext());
   called = server;
+  isTokenGiven = token !== undefined && token === process.env.KEDGE_TOKEN;
   // The transport would refuse the header with an error that contains the token.
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
     throw invalid([

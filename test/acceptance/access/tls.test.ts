@@ -118,6 +118,9 @@ describe('TLS on both ports', function () {
     expect((await client.methods.auth.whoAmI({})).subject).to.equal('root');
     const login = ['login', '--server', daemon.grpcAddress, '--ca-file', join(folder, 'ca.crt')];
     const kedge = join(root, 'cmd/bin/kedge.mjs');
+    const untrusted = `echo x | ${process.execPath} ${kedge} ${login.slice(0, 3).join(' ')} --tls`;
+    const refused = await finish('sh', ['-c', untrusted], { ...daemon.environment });
+    expect(refused.stderr).to.contain('--ca-file').and.not.contain('Is kedged running');
     const text = `echo "${daemon.token}" | ${process.execPath} ${kedge} ${login.join(' ')}`;
     const environment = { ...daemon.environment };
     expect((await finish('sh', ['-c', text], environment)).code).to.equal(0);

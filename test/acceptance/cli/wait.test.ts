@@ -133,7 +133,9 @@ describe('kedge wait', function () {
       'Interrupted: the wait changed nothing',
     );
     const removal = await interrupted(['delete', 'service', 'deaf'], 'is being deleted');
-    expect(removal).to.contain('Interrupted: the deletion continues');
+    expect(removal).to.match(
+      /Interrupted: the deletion continues; .*describe services\/deaf -n default/,
+    );
     await eventually(
       'its end',
       async () => {

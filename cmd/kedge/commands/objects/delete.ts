@@ -6,7 +6,6 @@ import { connect, kindNamed, methodFor } from '../../connection/api.js';
 import { follow } from '../../connection/follow.js';
 import {
   forEachTarget,
-  namespaceOption,
   objectsNamedBy,
   scopeOf,
   slashed,
@@ -87,8 +86,7 @@ async function removeOne(client: ApiClient, target: Placed, options: DeleteOptio
   const metadata = answer.metadata as JsonObject | undefined;
   const finalizing = ((metadata?.finalizers ?? []) as readonly string[]).length > 0;
   if (finalizing && options.wait && !options.dryRun) {
-    const { kedge } = installation();
-    const goesOn = `the deletion continues; ${kedge} describe ${slashed(target)}${namespaceOption(kind, namespace)} shows what it waits for`;
+    const goesOn = `the deletion continues; ${describeCommand(target)} shows what it waits for`;
     const uid = textOf(metadata ?? {}, 'uid');
     await interruptible(goesOn, () => {
       note(`${slashed(target)} is being deleted ...`);
@@ -99,12 +97,20 @@ async function removeOne(client: ApiClient, target: Placed, options: DeleteOptio
   print(`${slashed(target)} ${pending}${options.dryRun ? ' (dry run)' : ''}`);
 }
 
+/** `kedge describe PLURAL/NAME -n NAMESPACE` */
+function describeCommand(target: Placed): string {
+  const { namespace = '' } = scopeOf(target.kind, target.namespace);
+  const where = namespace === '' ? '' : ` -n ${namespace}`;
+  return `${installation().kedge} describe ${slashed(target)}${where}`;
+}
+
 async function gone(
   client: ApiClient,
-  { kind, name, namespace }: Placed,
+  target: Placed,
   uid: string,
   options: DeleteOptions,
 ): Promise<void> {
+  const { kind, name, namespace } = target;
   const scope = scopeOf(kind, namespace);
   const limit = AbortSignal.timeout(options.timeout * 1_000);
   const exists = async (): Promise<boolean> => {
@@ -131,7 +137,7 @@ async function gone(
     throw new StatusError({
       code: 'DeadlineExceeded',
       reason: 'WaitTimeout',
-      message: `${kind.plural}/${name} is still being deleted; ${installation().kedge} describe ${kind.plural}/${name}${namespaceOption(kind, namespace)} shows what it waits for`,
+      message: `${kind.plural}/${name} is still being deleted; ${describeCommand(target)} shows what it waits for`,
     });
 }
 
