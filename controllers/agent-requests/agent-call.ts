@@ -31,8 +31,11 @@ export function agentLost(node: string): StatusError {
   });
 }
 
-/** A retry fails until an operator acts, so the code is not DeadlineExceeded, which clients repeat. */
-function agentSilent({ node, remedy }: AgentCallPlace, ms: number): StatusError {
+/**
+ * The error of a request that a connected agent does not answer in time. A retry fails until an operator acts, so the
+ * code is not DeadlineExceeded, which clients repeat.
+ */
+export function agentSilent({ node, remedy }: AgentCallPlace, ms: number): StatusError {
   return failedPrecondition(
     'AgentSilent',
     `the agent of node ${node} did not answer within ${Math.ceil(ms / 1_000)} s, although it is connected: it hangs or is overloaded; restart it on that node, which keeps its workloads running, or on node ${node}, ${remedy}`,

@@ -122,7 +122,9 @@ describe('the requests to agents of other nodes', () => {
     // A connected agent that does not answer.
     const silent = errorOf(opening);
     await clock.advance(10_000);
-    expect(String(await silent)).to.contain('did not answer within 10 s');
+    const answer = await silent;
+    expect(answer).to.include({ reason: 'AgentSilent' });
+    expect(String(answer)).to.contain('did not answer within 10 s, although it is connected');
   });
 
   it('are announced again to an agent that connects again, until it answers', async () => {

@@ -9,7 +9,7 @@ import {
 } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import { nodes } from '../node/kind.js';
-import { AgentCall } from './agent-call.js';
+import { AgentCall, agentSilent } from './agent-call.js';
 
 /** Dependencies of {@link ConnectedAgents}. */
 export interface ConnectedAgentsOptions {
@@ -132,7 +132,7 @@ export class ConnectedAgents {
 
   /**
    * Sends a request to the agent of a node. The caller closes the call.
-   * @throws StatusError FailedPrecondition (AgentNotConnected) with the remedy, ResourceExhausted (AgentBusy)
+   * @throws StatusError FailedPrecondition (AgentNotConnected, AgentSilent) with the remedy, ResourceExhausted (AgentBusy)
    */
   async open(request: NodeRequest): Promise<AgentCall> {
     const { node, type, opening, signal } = request;
@@ -170,7 +170,8 @@ export class ConnectedAgents {
     await call.opened;
     late.cancel();
     if (call.isOpen || signal.aborted) return call;
-    throw notConnected(request, `did not answer within ${answerMs / 1_000} s`);
+    if (this.#connections.has(node)) throw agentSilent(request, answerMs);
+    throw notConnected(request, 'disconnected before it answered');
   }
 
   /** Resolves when the agent of a node is connected, or the signal aborts. */
@@ -249,7 +250,7 @@ export class ConnectedAgents {
 function notConnected({ node, what, remedy }: NodeRequest, why: string): StatusError {
   return failedPrecondition(
     'AgentNotConnected',
-    `${what} can't be reached: the agent of node ${node} ${why}; start it, or on node ${node}, ${remedy}`,
+    `${what} can't be reached: the agent of node ${node} ${why}; start the agent, or on node ${node}, ${remedy}`,
     { kind: 'Node', name: node },
   );
 }

@@ -35,7 +35,7 @@ export async function dependentViolations(
           : field === 'reclaimPolicy'
             ? field
             : 'driver',
-        description: `${whose} uses this class and would break: ${field} ${description}`,
+        description: `${whose} uses this class and would become invalid: ${field}: ${description}`,
       });
   };
   for (const volume of await context.lookupBy(volumes, 'storageClass', name)) {

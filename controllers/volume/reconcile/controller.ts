@@ -47,7 +47,7 @@ export function volumeController(options: VolumeControllerOptions): Controller {
   const controller = newController({
     ...manager.ports,
     name: controllerName,
-    // A node's token has no right to timer records.
+    // A node's token has no right to reconcile records.
     timers: options.part === 'node' ? 'memory' : 'store',
     store: options.store,
     reconcile: (context) => reconciler.reconcile(context),

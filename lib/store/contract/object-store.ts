@@ -96,8 +96,9 @@ export interface StoreWriter {
   /**
    * Commits all operations at one revision, or none. An empty transaction writes nothing and resolves once all
    * earlier writes are visible to reads.
-   * @throws StatusError Aborted (Conflict) for a failed precondition or check, including a `checkKind` of a revision
-   * that is too old to be checked; InvalidArgument for a `checkKind` that the kind does not allow, and beyond
+   * @throws StatusError NotFound for an operation or check of an object that does not exist; AlreadyExists for a
+   * creation; Aborted (Conflict) for any other failed precondition or check, including a `checkKind` of a revision that
+   * is too old to be checked; InvalidArgument for a `checkKind` that the kind does not allow, and beyond
    * `limits.transactionOperationsMax` writes or `limits.transactionChecksMax` checks; InvalidArgument (NotIndexable)
    * if a function of `Kind.indexes` throws for a written object, or its values exceed a limit
    */

@@ -73,7 +73,7 @@ function completed(
   return whole === values ? values : { ...whole };
 }
 
-/** Returns metadata without the absent and empty optional fields, so that equal objects encode equally. */
+/** Returns metadata without absent fields and empty lists. Empty maps are kept. */
 function compact(meta: { [K in keyof ObjectMeta]: ObjectMeta[K] | undefined }): ObjectMeta {
   const out: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(meta)) {

@@ -91,7 +91,7 @@ export class RecentChanges {
     this.#charactersMax = charactersMax;
   }
 
-  /** Number of values whose last change is kept. */
+  /** Number of entries in both generations. A value in both counts twice. */
   get size(): number {
     return this.#young.size + this.#old.size;
   }
