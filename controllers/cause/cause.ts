@@ -41,7 +41,8 @@ function through(subject: Subject, cause: Cause | undefined): Cause | undefined 
 }
 
 /**
- * The cause of a volume's or snapshot's problem. If it waits for another object, that is the cause of the other one.
+ * The cause of a volume's or snapshot's problem. If the object waits for its source, and the source has a known cause,
+ * returns the cause of the source.
  */
 function causeOfStorage(
   subject: SubjectOf<'Volume' | 'Snapshot'>,

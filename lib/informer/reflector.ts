@@ -82,10 +82,10 @@ export class Reflector<T extends ApiObject> {
     if (error instanceof BatchFault) {
       this.#mustList = true;
       const { message, cause } = error;
-      this.#options.logger.error('informer lists again', { reason: message, error: cause });
+      this.#options.logger.error('informer relists', { reason: message, error: cause });
     } else if (hasCode(error, 'OutOfRange')) {
       this.#mustList = true;
-      this.#options.logger.info('informer lists again', { reason: error.message });
+      this.#options.logger.info('informer relists', { reason: error.message });
     } else {
       this.#options.logger.warn('informer source failed', { error: messageOf(error) });
     }

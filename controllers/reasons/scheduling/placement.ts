@@ -88,7 +88,12 @@ export function noNodeFits(about: About<'Instance'>): Remedy {
   const reached = node && reachedBy(node, open, about.message);
   if (reached) return reached;
   if (!isRestricted)
-    return wait('a node that reaches all its volumes', 'once it is Ready', otherwise, purpose);
+    return wait(
+      'a node that reaches all its volumes',
+      'once such a node is Ready',
+      otherwise,
+      purpose,
+    );
   return run(
     freed,
     `the nodes that its nodeSelector matches can't reach its volumes: remove nodeSelector from service ${namespace}/${service}`,

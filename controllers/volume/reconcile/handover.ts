@@ -127,7 +127,10 @@ export class Handover {
   }
 }
 
-/** Adds a remedy for a missing node: the object can be removed without its data. */
+/**
+ * Adds to the message of a wait for a node that is not Ready the remedy `reclaimPolicy: retain`, which removes the object
+ * and keeps the data; if a deletion may be in progress, a note that says so.
+ */
 function withRemedy({ volume, storageClass }: VolumeSituation, { message, ready }: Waits): string {
   const keeps = volume.neverUsed !== true && (volume.handle ?? '') !== '';
   if (ready || !keeps || effectivePolicy(volume, storageClass) === 'retain') return message;

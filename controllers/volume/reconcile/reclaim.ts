@@ -116,8 +116,8 @@ export class Reclaim {
   }
 
   /**
-   * Records before the driver call that one may be in progress, which locks the policy. No-op if it is recorded
-   * already. The call follows in the same run, because a successful run between two calls would reset their backoff.
+   * Records that a deletion call may be in progress, before the driver is called. The record locks the reclaim policy.
+   * No-op if it exists already. The call follows in the same run, because a successful run between two calls would reset their backoff.
    * @returns the volume after the write; undefined if it was changed or replaced meanwhile
    */
   async #begin(

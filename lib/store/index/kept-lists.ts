@@ -56,7 +56,7 @@ export class KeptLists<L extends Keepable> {
     return this.#replaced.get(kind) ?? 0;
   }
 
-  /** Counts bytes of replaced or deleted objects of a kind, which only lists keep alive. */
+  /** Counts bytes of replaced or deleted objects of a kind, which lists may keep alive. */
   noteReplaced(kind: string, bytes: number): void {
     this.#replaced.set(kind, this.replacedOf(kind) + bytes);
     if (this.#kept.size === 0) return;
@@ -132,7 +132,10 @@ export class KeptLists<L extends Keepable> {
     return referenceBytes + this.replacedOf(list.kind) - list.replacedBefore;
   }
 
-  /** The bytes that all lists keep alive. Lists share objects, so the oldest list of each kind determines them. */
+  /**
+   * An upper bound of the bytes that the lists keep alive: the references of each list, and per kind all bytes that were
+   * replaced since its oldest list, because lists share objects.
+   */
   #bytes(): number {
     const oldest = new Map<string, number>();
     let bytes = 0;

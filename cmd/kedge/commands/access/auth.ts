@@ -134,8 +134,8 @@ export function addAuth(program: Command): void {
     .addArgument(known('[resource]', 'such as volumes', resources))
     .description('print whether you have a right; exit code 1 if not')
     .option('-n, --namespace <name>', 'namespace', 'default')
-    .option('-A, --all-namespaces', 'in all namespaces')
-    .option('--list', 'print all your rights')
+    .option('-A, --all-namespaces', 'ask for a right that applies to all namespaces')
+    .option('--list', 'print your rights in the namespace, or those that apply to all namespaces')
     .action((verb: string | undefined, resource: string | undefined, options: CanIOptions) =>
       ask(verb, resource, options),
     );

@@ -52,7 +52,7 @@ function nodeRow(node: JsonObject): readonly string[] {
 
 /** The explanation of a store that refuses writes, by its state. */
 const refusals: Readonly<Record<string, string>> = {
-  FULL: 'the store is full: free space on its disk, or delete objects, which is still possible',
+  FULL: 'the disk of the store is nearly full: free space on it, or delete objects; if very little is left, only objects without finalizers can be deleted',
   POISONED: 'a write failed, and the store is being reopened; check its disk and the log of kedged',
 };
 

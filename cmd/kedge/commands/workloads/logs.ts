@@ -58,7 +58,9 @@ async function logs(word: string, options: LogsOptions): Promise<void> {
       process.stdout.write(`${prefix}${time}${textOf(line, 'content')}\n`);
     }
     if (silent && !signal.aborted)
-      note(`${name} has no output${options.since || options.until ? ' in that time' : ''}.`);
+      note(
+        `${options.previous ? 'the previous run of ' : ''}${name} has no output${options.since || options.until ? ' in that time' : ''}.`,
+      );
   } finally {
     client.close();
   }
