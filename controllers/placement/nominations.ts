@@ -68,7 +68,9 @@ export function isNominated(
   { volumes, now }: NominationSources,
 ): boolean {
   if (instance.node !== undefined || instance.nominatedNode !== node.name) return false;
-  if (isDeleting(instance) || nominationEnd(instance) <= now) return false;
+  const end = nominationEnd(instance);
+  // A clock that was far ahead would keep the room for as long.
+  if (isDeleting(instance) || end <= now || end > now + 2 * nominationMs) return false;
   if (!matchesSelector(node, instance.template.nodeSelector)) return false;
   return mountedVolumes(instance).every((key) => permits(volumes.get(key), node));
 }

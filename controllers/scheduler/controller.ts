@@ -200,7 +200,11 @@ function reconcile(options: SchedulerOptions, context: ReconcileContext): Promis
 export function schedulerController(options: SchedulerOptions): Controller {
   const { manager } = options;
   const informer = manager.informer(instances);
-  const requeues = placementRequeues({ instances: informer, volumes: manager.informer(volumes) });
+  const requeues = placementRequeues({
+    instances: informer,
+    nodes: manager.informer(nodes),
+    volumes: manager.informer(volumes),
+  });
   return (
     newController({
       ...manager.ports,

@@ -129,6 +129,52 @@ describe('an instance that is nominated for a node', () => {
       expect(await cluster.nodeOf('x')).to.equal('a1');
     });
 
+  const endsOfUnstarted: Readonly<Record<string, () => Promise<unknown>>> = {
+    'has failed': () =>
+      cluster.store.updateStatus(volumes, { namespace, name: 'w' }, { status: 'Failed' }),
+    'is being deleted': () => cluster.store.deleteByName(volumes, { namespace, name: 'w' }),
+    'gets another place': () =>
+      cluster.store.updateStatus(
+        volumes,
+        { namespace, name: 'w' },
+        { driver: 'played', topology: { [zone]: 'b' } },
+      ),
+  };
+  for (const [title, change] of Object.entries(endsOfUnstarted))
+    it(`keeps nothing once another volume of it, which is not started, ${title}`, async () => {
+      await cluster.volume('w');
+      const volume = await cluster.store.get(volumes, { namespace, name: 'w' });
+      const metadata = { ...volume!.metadata, finalizers: ['kept'] };
+      await cluster.store.update(volumes, { ...volume!, metadata });
+      const more = { ...claim, mountPath: '/more', name: 'more', claim: { name: 'w' } };
+      await cluster.instance('y', { ports, volumes: [claim, more] });
+      await nominate('y', 'a1');
+      await cluster.instance('x', exclusive);
+      expect(await cluster.nodeOf('x')).to.equal(undefined);
+      await change();
+      expect(await cluster.nodeOf('x')).to.equal('a1');
+    });
+
+  it('keeps nothing once it is being deleted, while a finalizer keeps it', async () => {
+    await nominee();
+    const instance = await found('y');
+    const metadata = { ...instance!.metadata, finalizers: ['kept'] };
+    await cluster.store.update(instances, { ...instance!, metadata });
+    await cluster.instance('x', exclusive);
+    expect(await cluster.nodeOf('x')).to.equal(undefined);
+    await cluster.store.deleteByName(instances, { namespace, name: 'y' });
+    expect(await cluster.nodeOf('x')).to.equal('a1');
+  });
+
+  it('keeps nothing if the clock was far ahead when it was nominated', async () => {
+    await nominee();
+    await cluster.instance('x', exclusive);
+    expect(await cluster.nodeOf('x')).to.equal(undefined);
+    await nominate('y', 'a1', 365 * 24 * 3_600_000);
+    await cluster.instance('z', exclusive);
+    expect(await cluster.nodeOf('z')).to.equal('a1');
+  });
+
   it('keeps nothing once it is nominated for another node', async () => {
     const disk = { disk: 'fast' };
     const node = await cluster.store.get(nodes, { name: 'a1' });

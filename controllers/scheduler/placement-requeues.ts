@@ -3,13 +3,14 @@ import type { Instance } from '../instance/kind.js';
 import type { Node } from '../node/kind.js';
 import type { StorageClass } from '../storage-class/kind.js';
 import type { Volume } from '../volume/kind.js';
-import { isSettled } from '../placement/index.js';
+import { isAt, isSettled } from '../placement/index.js';
 import { mountedVolumes } from '../references/claim.js';
 import { isNeedy } from '../resources/index.js';
 
 /** The informers that find the unplaced instances of an object. */
 export interface PlacementSources {
   readonly instances: SharedInformer<Instance>;
+  readonly nodes: SharedInformer<Node>;
   readonly volumes: SharedInformer<Volume>;
 }
 
@@ -22,7 +23,7 @@ export interface PlacementRequeues {
   readonly ofInstance: (instance: Instance) => readonly ObjectKey[];
   readonly ofVolume: (volume: VolumeName) => readonly ObjectKey[];
   /** Those that request resources or ports, if some are reserved for an instance that mounts the volume. */
-  readonly ofReserving: (volume: VolumeName) => readonly ObjectKey[];
+  readonly ofReserving: (volume: Volume, other?: Volume) => readonly ObjectKey[];
   readonly ofClass: (storageClass: Pick<StorageClass, 'name'>) => readonly ObjectKey[];
 }
 
@@ -45,7 +46,11 @@ function keyOf({ namespace, name }: Instance): ObjectKey {
  *
  * An object that is not cached yet needs no requeue: its own arrival in the cache queues the instance.
  */
-export function placementRequeues({ instances, volumes }: PlacementSources): PlacementRequeues {
+export function placementRequeues({
+  instances,
+  nodes,
+  volumes,
+}: PlacementSources): PlacementRequeues {
   instances.addIndex(unplacedIndex, (instance) => (isUnplaced(instance) ? ['yes'] : []));
   instances.addIndex(unplacedNeedy, (instance) =>
     isUnplaced(instance) && isNeedy(instance.template) ? ['yes'] : [],
@@ -60,11 +65,22 @@ export function placementRequeues({ instances, volumes }: PlacementSources): Pla
     instances.lister.byIndex(unplacedNeedy, 'yes').map(keyOf);
   const takesRoom = (instance: Instance): boolean =>
     isNeedy(instance.template) && (!isUnplaced(instance) || isNominatedAnywhere(instance));
+  /** The start of a volume in the place of the nominated node ends nothing, and comes once for each volume. */
+  const startsAtNominated = (instance: Instance, one: Volume, other?: Volume): boolean => {
+    if (!other || isStarted(one) === isStarted(other)) return false;
+    const started = isStarted(one) ? one : other;
+    const node = nodes.lister.get(keyString({ name: instance.nominatedNode ?? '' }));
+    return node !== undefined && isComing(started) && isAt(node, started.topology ?? {});
+  };
   return {
     ofNode: () => instances.lister.byIndex(unplacedIndex, 'yes').map(keyOf),
     ofInstance: (instance) => (takesRoom(instance) ? needy() : []),
     ofVolume,
-    ofReserving: (volume) => (mounting(volume).some(takesRoom) ? needy() : []),
+    ofReserving: (volume, other) => {
+      const ends = (instance: Instance): boolean =>
+        takesRoom(instance) && !startsAtNominated(instance, volume, other);
+      return mounting(volume).some(ends) ? needy() : [];
+    },
     ofClass: ({ name }) => volumes.lister.byIndex('storageClass', name).flatMap(ofVolume),
   };
 }
@@ -91,16 +107,23 @@ export function changesVolumePlacement(before: Volume, volume: Volume): boolean 
 /** Whether an update of an instance frees the room of a node for which it was nominated. */
 export function endsNomination(before: Instance, instance: Instance): boolean {
   if (!isUnplaced(before) || !isNominatedAnywhere(before)) return false;
+  if (isDeleting(instance) && !isDeleting(before)) return true;
   return (instance.node ?? instance.nominatedNode) !== before.nominatedNode;
 }
 
 /** Whether an update of a volume may end the reservations for instances that wait for it. */
 export function endsReservation(before: Volume, volume: Volume): boolean {
-  const wasComing = Boolean(before.driver) && isComing(before);
   const isElsewhere = JSON.stringify(before.topology) !== JSON.stringify(volume.topology);
-  return wasComing && (!isComing(volume) || isElsewhere);
+  return isComing(before) && (!isComing(volume) || isElsewhere);
 }
 
+/** Whether a volume keeps no reservation from coming true, apart from its place. */
 function isComing(volume: Volume): boolean {
-  return volume.status !== 'Failed' && !isDeleting(volume) && isSettled(volume);
+  return (
+    volume.status !== 'Failed' && !isDeleting(volume) && (!isStarted(volume) || isSettled(volume))
+  );
+}
+
+function isStarted({ handle = '', driver = '' }: Volume): boolean {
+  return handle !== '' || driver !== '';
 }
