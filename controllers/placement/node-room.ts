@@ -69,7 +69,7 @@ export function useOf(instances: readonly Instance[]): NodeUse {
   return sumOf(instances);
 }
 
-/** Some instances of a node, and those of others that fit besides them, in their order. */
+/** Some instances of a node, and those of others that fit besides them, in their order. None is counted twice. */
 export function withFitting(
   node: Pick<Node, 'name' | 'capacity'>,
   instances: readonly Instance[],
@@ -77,7 +77,9 @@ export function withFitting(
 ): readonly Instance[] {
   if (others.length === 0) return instances;
   const use = sumOf(instances);
+  const counted = new Set(instances.map(({ metadata }) => metadata.uid));
   const fitting = others.filter((each) => {
+    if (counted.has(each.metadata.uid)) return false;
     if (shortageOf(each, node, use)) return false;
     add(use, each);
     return true;

@@ -5,6 +5,7 @@ import { type Instance, instances } from '../../instance/kind.js';
 import { nodes } from '../../node/kind.js';
 import { StorageWorld } from '../../testing/storage-world.js';
 import { volumeFinalizer } from '../index.js';
+import { storageClasses } from '../../storage-class/kind.js';
 import { volumes } from '../kind.js';
 
 const namespace = 'default';
@@ -118,5 +119,41 @@ describe('the room of an instance that waits for its volume', () => {
     await Promise.all(names.map((name) => instance(name, name, cpu)));
     const all = await Promise.all(names.map(found));
     expect(new Set(all.map((each) => each?.nominatedNode))).to.deep.equal(new Set(['in-a']));
+  });
+
+  it('is counted once for each replica when the volume that they share is started again', async () => {
+    const cordoned = await world.store.get(nodes, { name: 'in-b' });
+    await world.store.update(nodes, { ...cordoned!, unschedulable: true });
+    await world.store.updateStatus(nodes, { name: 'in-a' }, { capacity: { cpu: '2' } });
+    world.driver.slow = { provision: 1_000 };
+    const volumeOf = [{ name: 'd', mountPath: '/d', claim: { name: 'v' } }];
+    const template = { resources: { cpu: { request: '1' } }, volumes: volumeOf };
+    for (const name of ['y', 'z'])
+      await world.store.create(instances, { namespace, name, service: name, ordinal: 0, template });
+    await world.createVolume({ accessMode: 'ReadWriteMany' });
+    await settle();
+    const nominations = () =>
+      Promise.all(['y', 'z'].map(async (name) => (await found(name))?.nominatedNode));
+    expect(await nominations()).to.deep.equal(['in-a', 'in-a']);
+    const ended = new AbortController();
+    const nominees = new Set<string | undefined>();
+    const watching = (async () => {
+      for await (const { events } of world.store.watch(instances, {
+        sendInitialEvents: true,
+        signal: ended.signal,
+      }))
+        for (const { object } of events) nominees.add(object.nominatedNode);
+    })();
+    await world.clock.advance(10_000);
+    const storageClass = await world.store.get(storageClasses, { name: 'c' });
+    await world.store.update(storageClasses, { ...storageClass!, parameters: { tier: 'fast' } });
+    await world.clock.advance(10_000);
+    const volume = await world.store.get(volumes, { namespace, name: 'v' });
+    expect(volume?.driverParameters).to.deep.equal({ tier: 'fast' });
+    expect(await nominations()).to.deep.equal(['in-a', 'in-a']);
+    await settle();
+    ended.abort();
+    await watching.catch(() => undefined);
+    expect([...nominees], 'nominations').to.deep.equal(['in-a']);
   });
 });

@@ -171,7 +171,7 @@ export function fittingTogether(
     const node = usable.find((each) => {
       if (!among.has(each)) return false;
       if (instance.node !== undefined) return true;
-      return hasRoom(instance, each, [...taken(each), ...(assigned.get(each) ?? [])]);
+      return hasRoom(instance, each, withFitting(each, taken(each), assigned.get(each) ?? []));
     });
     if (!node) continue;
     count += 1;

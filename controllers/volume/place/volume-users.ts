@@ -1,7 +1,7 @@
 import { isDeleting, keyOf, keyString, StatusError, timestamp, type Transaction } from 'kedge';
 import { type Instance, instances } from '../../instance/kind.js';
 import { nodes } from '../../node/kind.js';
-import { isAt, takingFrom } from '../../placement/index.js';
+import { isAt, takingFrom, withFitting } from '../../placement/index.js';
 import type { ProvisionedOptions } from '../../provisioned/contract.js';
 import { storageClasses } from '../../storage-class/kind.js';
 import { type Volume, volumes } from '../kind.js';
@@ -105,7 +105,8 @@ export class VolumeUsers {
       if (node) {
         const users = await takingFrom(txn, store, node, current, sources);
         const beside = before.flatMap((each) => (each.node === node ? [each.instance] : []));
-        if (!hasRoom(current, node, [...users, ...beside])) throw roomTaken(instance, node.name);
+        if (!hasRoom(current, node, withFitting(node, users, beside)))
+          throw roomTaken(instance, node.name);
         const nomination = { nominatedNode: node.name, nominatedAt: timestamp(clock) };
         txn.updateStatus(instances, key, nomination);
         before.push({ instance, node });
