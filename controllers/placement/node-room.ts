@@ -16,6 +16,8 @@ export interface NodeUse extends ResourceRequests {
   readonly ports: ReadonlyMap<string, Instance>;
   /** The first one that is not placed: the room is reserved for it. */
   readonly reserving?: Instance;
+  /** The part of those that are not placed. */
+  readonly reserved: ResourceRequests;
 }
 
 /** The resources or the port that a node lacks for an instance. */
@@ -45,7 +47,10 @@ function needsOf(template: InstanceTemplate): Needs {
   return needs;
 }
 
-type Sum = { -readonly [Field in keyof NodeUse]: NodeUse[Field] } & {
+type Writable<T> = { -readonly [Field in keyof T]: T[Field] };
+
+type Sum = Writable<NodeUse> & {
+  readonly reserved: Writable<ResourceRequests>;
   readonly ports: Map<string, Instance>;
 };
 
@@ -55,11 +60,16 @@ function add(use: Sum, instance: Instance): void {
   use.memoryBytes += requests.memoryBytes;
   use.pids += requests.pids;
   for (const port of ports) use.ports.set(port, instance);
-  if (instance.node === undefined) use.reserving ??= instance;
+  if (instance.node !== undefined) return;
+  use.reserving ??= instance;
+  use.reserved.cpuMillis += requests.cpuMillis;
+  use.reserved.memoryBytes += requests.memoryBytes;
+  use.reserved.pids += requests.pids;
 }
 
 function sumOf(instances: readonly Instance[]): Sum {
-  const use: Sum = { cpuMillis: 0, memoryBytes: 0, pids: 0, ports: new Map<string, Instance>() };
+  const none = { cpuMillis: 0, memoryBytes: 0, pids: 0 };
+  const use: Sum = { ...none, reserved: { ...none }, ports: new Map<string, Instance>() };
   for (const instance of instances) add(use, instance);
   return use;
 }
@@ -128,10 +138,13 @@ export function shortageOf(
 ): Shortage | undefined {
   const { requests, ports } = needsOf(template);
   const capacity = capacityOf(node.capacity);
+  let isReserved = true;
   const lacking = resources.flatMap(([field, name, text]) => {
     const total = capacity[field];
     const wanted = requests[field];
     if (wanted === 0 || total === undefined || use[field] + wanted <= total) return [];
+    // Without its reservations the node has too little as well: they are not the cause.
+    if (use[field] - use.reserved[field] + wanted > total) isReserved = false;
     const free = text(Math.max(0, total - use[field]));
     const requested = text(wanted);
     return [shortage.format({ free, total: text(total), resource: name, requested })];
@@ -139,7 +152,7 @@ export function shortageOf(
   if (lacking.length > 0)
     return {
       reason: 'InsufficientResources',
-      message: `node ${node.name} has ${lacking.join(' and ')}${use.reserving ? reservation(use.reserving) : ''}`,
+      message: `node ${node.name} has ${lacking.join(' and ')}${isReserved && use.reserving ? reservation(use.reserving) : ''}`,
     };
   for (const port of ports) {
     const instance = use.ports.get(port);

@@ -74,6 +74,22 @@ describe('an instance that is nominated for a node', () => {
     );
   });
 
+  it('is not named as the cause if a node has too little without its reservation', async () => {
+    const requests = (cpu: string, memory: string) => ({
+      resources: { cpu: { request: cpu }, memory: { request: memory } },
+    });
+    const capacity = { cpu: '3', memory: '1Gi' };
+    await cluster.store.updateStatus(nodes, { name: 'a1' }, { capacity });
+    await cluster.instance('y', { ...requests('2', '1Mi'), volumes: [claim] });
+    expect(await nominated('y')).to.equal('a1');
+    const messageOf = async (name: string) =>
+      findCondition((await found(name))?.conditions, 'Scheduled')?.message;
+    await cluster.instance('x', requests('1', '2Gi'));
+    expect(await messageOf('x')).to.match(/2Gi is requested$/);
+    await cluster.instance('z', requests('2', '2Gi'));
+    expect(await messageOf('z')).to.match(/2Gi is requested$/);
+  });
+
   it('is placed there first, also if another node has more room', async () => {
     await nominee();
     await cluster.node('a0', { labels: { [zone]: 'a' } });
