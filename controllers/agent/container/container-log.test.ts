@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { type Random, seededRandom, systemClock } from 'kedge';
+import { eventually } from 'kedge/testing';
 import { FakeEngine, frame } from '../../testing/fake-engine.js';
 import type { LogCursor, LogLine } from '../runtime/log.js';
 import { readContainerLog } from './container-log.js';
@@ -84,5 +85,55 @@ describe('the position of a line of a container', () => {
       '[kedge] the engine removed output before it was read; output before this line is missing',
       'out 2',
     ]);
+  });
+});
+
+describe('a follower of a container that wrote more within a second than is read ahead', () => {
+  it('waits for further output on one stream of the engine', async () => {
+    const engine = await FakeEngine.start();
+    const left = new AbortController();
+    try {
+      const day = '2026-01-01T00:00:00';
+      const lines = Array.from({ length: 30_000 }, (_, n) =>
+        frame(1, `${day}.${String(n).padStart(9, '0')}Z line ${n}\n`),
+      );
+      const burst = Buffer.concat(lines);
+      let follows = 0;
+      let write: (text: string) => void = () => undefined;
+      engine.answer = ({ url = '' }, response) => {
+        response.writeHead(200);
+        response.write(burst);
+        if (new URL(url, 'http://engine').searchParams.get('follow') !== 'true')
+          return void response.end();
+        follows += 1;
+        write = (text) => void response.write(frame(1, text));
+      };
+      const { socketPath } = engine;
+      const { containers } = new EngineClient({ socketPath, clock: systemClock });
+      const options = {
+        containers,
+        runs: () => Promise.resolve([{ run: 1, container: 'c' }]),
+        lost: () => Promise.resolve(undefined),
+        nextRun: () => Promise.resolve(),
+      };
+      const request = { tail: 0, follow: true, signal: left.signal };
+      let last = '';
+      let count = 0;
+      const reading = (async () => {
+        for await (const { content } of readContainerLog(options, request)) {
+          last = content;
+          count += 1;
+        }
+      })();
+      await eventually('the stream', () => follows > 0);
+      write(`${day}.900000000Z later\n`);
+      await eventually('the later line', () => last === 'later');
+      expect({ follows, count }).to.deep.equal({ follows: 1, count: 30_001 });
+      left.abort();
+      await reading;
+    } finally {
+      left.abort();
+      await engine.stop();
+    }
   });
 });

@@ -130,8 +130,9 @@ class LogReading {
         const kept = this.#open(logged, false);
         yield* this.#lines(kept.reader, kept.pieces);
         const { reader, pieces } = this.#open(logged, true, link.signal);
-        const ahead = new ReadAhead(pieces, followedBytesMax);
-        yield* this.#lines(reader, ahead);
+        // The frames before the position do not count: with many of them, no reading would get past the position.
+        const ahead = new ReadAhead(linesOfFrames(reader, pieces), followedBytesMax, bytesOf);
+        for await (const lines of ahead) for (const line of lines) yield this.#passed(line);
         ({ isCut } = ahead);
       }
     } finally {
@@ -175,6 +176,21 @@ class LogReading {
     this.#place = placeOf(line.cursor);
     return line;
   }
+}
+
+/** The lines that each frame completes. */
+async function* linesOfFrames(
+  reader: LineReader,
+  pieces: AsyncIterable<StreamPiece>,
+): AsyncGenerator<readonly LogLine[]> {
+  for await (const piece of pieces) {
+    const lines = [...reader.take(piece)];
+    if (lines.length > 0) yield lines;
+  }
+}
+
+function bytesOf(lines: readonly LogLine[]): number {
+  return lines.reduce((sum, { content }) => sum + content.length, 0);
 }
 
 function sinceOf(since: number | undefined): { readonly since?: string } {

@@ -9,6 +9,7 @@ interface Piece {
 
 describe('a stream that is read ahead', () => {
   const data = new Uint8Array(800);
+  const bytesOf = (piece: Piece): number => piece.data.length;
   let taken: number;
   let isClosed: boolean;
 
@@ -28,7 +29,7 @@ describe('a stream that is read ahead', () => {
   }
 
   it('does not wait for its reader, and is closed at its maximum', async () => {
-    const ahead = new ReadAhead(source(20), 5_000);
+    const ahead = new ReadAhead(source(20), 5_000, bytesOf);
     const numbers: number[] = [];
     for await (const { n } of ahead) {
       if (numbers.length === 0) await eventually('the stream to be closed', () => isClosed);
@@ -40,11 +41,11 @@ describe('a stream that is read ahead', () => {
   });
 
   it('ends with its source, or with the error of it after all pieces', async () => {
-    const whole = new ReadAhead(source(3), 5_000);
+    const whole = new ReadAhead(source(3), 5_000, bytesOf);
     const numbers: number[] = [];
     for await (const { n } of whole) numbers.push(n);
     expect(whole.isCut).to.equal(false);
-    const failing = new ReadAhead(source(3, new Error('cut')), 5_000);
+    const failing = new ReadAhead(source(3, new Error('cut')), 5_000, bytesOf);
     let failure: unknown;
     try {
       for await (const { n } of failing) numbers.push(n);

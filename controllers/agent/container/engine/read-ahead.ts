@@ -1,32 +1,31 @@
 /** Memory of an item besides its data, estimated, in bytes. */
 const itemBytes = 200;
 
-/** An item with data. */
-interface Sized {
-  readonly data: Uint8Array;
-}
-
 /**
  * Reads a stream without waiting for its reader, up to a number of bytes. The sender of the stream is therefore never
  * delayed by a slow reader.
  *
  * @example
- * const ahead = new ReadAhead(containers.logs(id, query, signal), 2 ** 20);
+ * const pieces = containers.logs(id, query, signal);
+ * const ahead = new ReadAhead(pieces, 2 ** 20, ({ data }) => data.length);
  * for await (const piece of ahead) process(piece);
  * if (ahead.isCut) continueElsewhere();
  */
-export class ReadAhead<T extends Sized> implements AsyncIterable<T> {
+export class ReadAhead<T> implements AsyncIterable<T> {
   readonly #source: AsyncIterable<T>;
   readonly #bytesMax: number;
+  readonly #bytesOf: (item: T) => number;
   readonly #items: T[] = [];
   #isOver = false;
   #isCut = false;
   #failure: { readonly error: unknown } | undefined;
   #wake: () => void = () => undefined;
 
-  constructor(source: AsyncIterable<T>, bytesMax: number) {
+  /** @param bytesOf the data of an item, in bytes */
+  constructor(source: AsyncIterable<T>, bytesMax: number, bytesOf: (item: T) => number) {
     this.#source = source;
     this.#bytesMax = bytesMax;
+    this.#bytesOf = bytesOf;
   }
 
   /** Whether the source had more. Known once the iteration has ended. */
@@ -54,7 +53,7 @@ export class ReadAhead<T extends Sized> implements AsyncIterable<T> {
     try {
       for await (const item of this.#source) {
         this.#items.push(item);
-        left -= item.data.length + itemBytes;
+        left -= this.#bytesOf(item) + itemBytes;
         this.#isCut = left <= 0;
         this.#wake();
         if (this.#isCut) break;
