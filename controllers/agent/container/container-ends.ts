@@ -35,8 +35,9 @@ export class ContainerEnds {
       const atLimit = await this.#memory.include({ id, run }, inspection);
       if (atLimit === undefined) return { state: 'ending', run };
       if (atLimit) return { ...end, reason: 'OOMKilled' };
-      if (await starts.ended({ id, run }, end, signal))
-        return { ...end, reason: 'EngineRestarted' };
+      const by = await starts.ended({ id, run }, end, signal);
+      if (by !== undefined)
+        return { ...end, reason: 'EngineRestarted', ...(by === 'machine' && { rebooted: true }) };
     }
     const refused = await this.#refusals.of({ ...found, exitCode: end.exitCode });
     return refused === undefined ? end : { ...end, refused };

@@ -83,8 +83,9 @@ describe('the attribution of an end to the engine', () => {
     status: Parameters<typeof asRecorded>[0],
     exitCode: number,
     exitedAt = agentStartedAt,
+    more: { readonly rebooted?: true } = {},
   ): string | undefined => {
-    const times = { startedAt: 0, exitedAt, requested: false };
+    const times = { startedAt: 0, exitedAt, requested: false, ...more };
     const exited = { state: 'exited', run: 2, exitCode, ...times } as const;
     return asRecorded(status, { ...exited, reason: 'EngineRestarted' }, agentStartedAt).reason;
   };
@@ -94,6 +95,8 @@ describe('the attribution of an end to the engine', () => {
     expect(reasonOf({ ...recorded, status: 'Exited' }, 0)).to.equal(undefined);
     expect(reasonOf(recorded, 143), 'reported before the outage').to.equal('EngineRestarted');
     expect(reasonOf(recorded, 143, agentStartedAt - 1), 'of an earlier agent').to.equal(undefined);
+    const rebooted = reasonOf(recorded, 143, agentStartedAt + 1, { rebooted: true });
+    expect(rebooted, 'before a reboot that set the clock back').to.equal(undefined);
   });
 
   it('remains for an end that is not recorded, or is recorded as that of the engine', () => {

@@ -58,13 +58,15 @@ export function asRecorded(
   exited: Extract<WorkloadState, { state: 'exited' }>,
   agentStartedAt: number,
 ): Extract<WorkloadState, { state: 'exited' }> {
-  const { reason, ...own } = exited;
+  const { reason, rebooted, ...own } = exited;
   if (reason !== 'EngineRestarted' || backoff?.run !== exited.run) return exited;
   const isRecorded =
     (status === 'Exited' || status === 'Failed') &&
     // The status of the previous run, while this one starts again.
     findCondition(conditions, 'Ready')?.reason !== reason;
-  if (!isRecorded || (hasCodeOfStop(exited) && exited.exitedAt >= agentStartedAt)) return exited;
+  // An agent that started after a reboot did not observe the end, also if its clock was set back.
+  const isObserved = !rebooted && exited.exitedAt >= agentStartedAt;
+  if (!isRecorded || (hasCodeOfStop(exited) && isObserved)) return exited;
   return own;
 }
 

@@ -105,6 +105,8 @@ export type WorkloadState =
       readonly refused?: string;
       /** The cause of the end if it is not the command itself: the kernel, or a restart of the engine. */
       readonly reason?: 'OOMKilled' | 'EngineRestarted';
+      /** Set with the reason EngineRestarted if the machine was rebooted after the start of the run. */
+      readonly rebooted?: true;
       /** Milliseconds since the epoch, like `exitedAt`. */
       readonly startedAt: number;
       readonly exitedAt: number;

@@ -24,6 +24,7 @@ describe('one-off containers that processes left', () => {
       'other-running': { node: 'there', state: 'running', at: at(50 * minute) },
       'other-ended': { node: 'there', state: 'exited', at: at(2 * minute) },
       'other-ended-now': { node: 'there', state: 'exited', at: at(1_000) },
+      'other-paused': { node: 'there', state: 'paused', at: at(2 * minute) },
       'other-created-now': { node: 'there', state: 'created' },
       // By an earlier release.
       'earlier-ended': { node: 'true', state: 'exited', at: at(2 * minute) },
@@ -44,6 +45,8 @@ describe('one-off containers that processes left', () => {
       if (key === 'create') return json(response, 201, { Id: 'new' });
       if (verb === 'wait') return json(response, 200, { StatusCode: 0 });
       const each = found[key];
+      if (request.method === 'DELETE' && each?.state === 'paused')
+        return json(response, 409, { message: 'You cannot remove a paused container' });
       if (verb === 'json' && each)
         return json(response, 200, {
           ...{ Id: key, Name: `/${key}`, Created: at(1_000), Image: 'sha256:1' },
@@ -62,7 +65,7 @@ describe('one-off containers that processes left', () => {
     );
     expect(removed).to.deep.equal([
       ...['own-running true', 'own-created true'],
-      ...['other-ended false', 'earlier-ended false', 'new true'],
+      ...['other-ended false', 'other-paused false', 'earlier-ended false', 'new true'],
     ]);
   });
 });

@@ -106,7 +106,8 @@ export class OneOffContainers {
 
   /**
    * Removes containers that a killed process, or an outage of the engine, left. Those of this node have no other owner.
-   * Agents of other nodes may use the same engine, so their containers are removed only some time after the end.
+   * Agents of other nodes may use the same engine, so their containers are removed only some time after the end. One that
+   * the engine refuses to remove, for example because it is paused or was started meanwhile, is left to its node.
    */
   async #removeLeft(signal: AbortSignal): Promise<void> {
     const { engine, cluster, node, clock } = this.#options;
@@ -118,7 +119,9 @@ export class OneOffContainers {
       const found = isOwn ? undefined : await containers.inspect(id, signal);
       const endedAt = found?.finishedAt ?? found?.createdAt;
       if (isOwn || (endedAt !== undefined && clock.now() - endedAt > leftAfterMs))
-        await containers.remove(id, signal, { force: isOwn });
+        await containers.remove(id, signal, { force: isOwn }).catch((error: unknown) => {
+          if (isOwn || !isEngineError(error, 'Conflict', 'Failed')) throw error;
+        });
     }
   }
 

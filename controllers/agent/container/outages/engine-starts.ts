@@ -57,29 +57,34 @@ export class EngineStarts {
   }
 
   /**
-   * Whether a stop or a restart of the engine, or of the machine, ended the container of a run. False for an end that
-   * no observed outage and no reboot explains, if the start time of the engine is unknown.
+   * Whether a stop or a restart of the engine, or a reboot of the machine, ended the container of a run. Undefined for an
+   * end that no observed outage and no reboot explains, if the start time of the engine is unknown.
    * @throws EngineError
    */
   async ended(
     { id, run }: Pick<RunIdentity, 'id' | 'run'>,
     end: ContainerEnd,
     signal: AbortSignal,
-  ): Promise<boolean> {
-    const { engine, outages, records, boot } = this.#options;
-    if (outages.endedByEngine(end)) return true;
-    if (!outages.isEarlier(end.exitedAt)) return false;
-    const startedIn = await records.bootOf(id, run);
-    const present = await boot();
-    if (
-      startedIn !== undefined &&
-      startedIn !== present.id &&
-      endedByReboot(end, present.startedAt)
-    )
-      return true;
-    if (await engine.keepsContainers(signal)) return false;
+  ): Promise<'engine' | 'machine' | undefined> {
+    const { engine, outages } = this.#options;
+    // First: no container survives a reboot, while a clock that was set back leaves its end in the future.
+    if (await this.#endedByReboot({ id, run }, end)) return 'machine';
+    if (outages.endedByEngine(end)) return 'engine';
+    if (!outages.isEarlier(end.exitedAt)) return undefined;
+    if (await engine.keepsContainers(signal)) return undefined;
     const startedAt = await engineStartedAt(engine, signal);
-    return startedAt !== undefined && endedByRestart(end, startedAt);
+    return startedAt !== undefined && endedByRestart(end, startedAt) ? 'engine' : undefined;
+  }
+
+  async #endedByReboot(
+    { id, run }: Pick<RunIdentity, 'id' | 'run'>,
+    end: ContainerEnd,
+  ): Promise<boolean> {
+    const { records, boot } = this.#options;
+    const startedIn = await records.bootOf(id, run);
+    if (startedIn === undefined) return false;
+    const present = await boot();
+    return startedIn !== present.id && endedByReboot(end, present.startedAt);
   }
 }
 

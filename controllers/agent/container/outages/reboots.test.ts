@@ -8,7 +8,9 @@ import { FakeEngine, json } from '../../../testing/fake-engine.js';
 import type { WorkloadSpec, WorkloadState } from '../../runtime/runtime.js';
 import { ContainerRuntime } from '../container-runtime.js';
 import { EngineClient } from '../engine/engine-client.js';
-import { endedByReboot } from './engine-starts.js';
+import { ContainerRecords } from '../container-records.js';
+import { EngineOutages } from './engine-outages.js';
+import { endedByReboot, EngineStarts } from './engine-starts.js';
 
 const id = '11111111-1111-4111-8111-111111111111';
 const spec: WorkloadSpec = {
@@ -139,6 +141,23 @@ describe('a container of an engine with live-restore after a reboot of the machi
     // A run of an earlier release has no record.
     await rm(join(directory, id, 'boot-2'));
     expect(await endIn('boot-3', power)).to.not.have.property('reason');
+  });
+
+  it('was ended by the reboot if the clock was set back, so that it ends later than the engine was connected', async () => {
+    const outages = new EngineOutages(systemClock);
+    outages.connected(true);
+    const records = new ContainerRecords(directory);
+    await records.begin(id, 1, 'boot-1');
+    const later = Date.now() + 60 * minute;
+    const end = { startedAt: later - minute, exitedAt: later, exitCode: 255 };
+    const endedIn = (bootId: string) =>
+      new EngineStarts({
+        engine: new EngineClient({ socketPath: engine.socketPath, clock: systemClock }),
+        ...{ outages, records },
+        boot: () => Promise.resolve({ id: bootId, startedAt: Date.now() - minute }),
+      }).ended({ id, run: 1 }, end, new AbortController().signal);
+    expect(await endedIn('boot-2')).to.equal('machine');
+    expect(await endedIn('boot-1'), 'without a reboot').to.equal(undefined);
   });
 
   it('is judged by the exit code if the clock was wrong after the boot', () => {
