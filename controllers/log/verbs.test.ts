@@ -58,7 +58,7 @@ describe('the output of instances on several nodes', () => {
       ['web-0', 'hello'],
       [
         'web-1',
-        `[kedge] the output of "default/web-1" can't be reached: the agent of node far is not connected to this server, and the node is not Ready; start it, or on node far, read the directory instances/${metadata.uid} below the data directory of its agent`,
+        `[kedge] the output of "default/web-1" can't be reached: the agent of node far is not connected to this server, and the node is not Ready; start the agent, or on node far, read the directory instances/${metadata.uid} below the data directory of its agent`,
       ],
     ]);
   });
