@@ -95,16 +95,18 @@ export class EarlierAttempt {
   }
 
   /**
-   * Whether a Stalled volume is provisioned again because of other parameters, which is recorded. Inputs do that once:
-   * a volume whose parameters differ at each reading would otherwise be provisioned at every probe. @throws DriverError
+   * Whether a Stalled volume is to be provisioned again because of other parameters. Inputs do that once: a volume whose
+   * parameters differ at each reading would otherwise be provisioned at every probe. @throws DriverError
    */
   async resumes(situation: VolumeSituation, signal: AbortSignal): Promise<boolean> {
     const { volume, inputs } = situation;
-    const { uid } = volume.metadata;
-    if (this.#resumedWith.get(uid) === inputs) return false;
-    if (!(await this.isOutdated(situation, signal))) return false;
-    this.#resumedWith.set(uid, inputs);
-    return true;
+    if (this.#resumedWith.get(volume.metadata.uid) === inputs) return false;
+    return this.isOutdated(situation, signal);
+  }
+
+  /** Records that a volume left the phase Stalled, after the write: one that was refused is repeated. */
+  resumed({ volume, inputs }: VolumeSituation): void {
+    this.#resumedWith.set(volume.metadata.uid, inputs);
   }
 
   /**

@@ -19,13 +19,14 @@ import {
   startedOutcome,
   startOfDeletion,
 } from '../states/deletion-report.js';
-import type { EarlierAttempt } from './earlier-attempt.js';
+import { type EarlierAttempt, isCreationOpen } from './earlier-attempt.js';
 import { keyOfVolume, type PreparedCall, type VolumeEffects } from './effects.js';
 import { deletedCondition } from '../../provisioned/conditions.js';
 import { isRefusal } from '../../provisioned/failure.js';
 import { releaseInFlight } from '../../provisioned/in-flight.js';
 import { deleteUnused, deletionWaitsFor, sourceValue } from '../rules/in-use.js';
 import { effectOf, releaseObject } from '../../provisioned/operations.js';
+import type { Part } from '../../provisioned/calling-process.js';
 import { nextPhase } from '../states/phases.js';
 import { effectivePolicy, type ReclaimedFrom, type VolumeSituation } from '../states/plan.js';
 import { classMissing } from '../../messages/storage.js';
@@ -36,6 +37,8 @@ interface FailedDeletion {
   readonly startedAt: string;
   /** Whether a call of an earlier run may still delete the data. */
   readonly isOpen: boolean;
+  /** Whether the driver refused its parameters. Other errors may be from before its call. */
+  readonly isRefused: boolean;
 }
 
 /** The status field of a snapshot that lists the volumes that are being restored from it. */
@@ -67,15 +70,24 @@ export class Reclaim {
     const begun = await this.#begin(situation, request);
     // A node does not request deletions itself.
     if (!begun) return this.#effects.part === 'node' ? done() : requeueAfter(0);
+    let refusal: DriverError | undefined;
     const isOpen = isEarlierCallOpen(volume);
     const startedAt = startOfDeletion(begun.volume, this.#effects.now);
     try {
       const prepared = await this.#effects.begin(request, begun);
       const answer = await this.#delete(begun, prepared, request.signal);
-      if (isPending(answer))
+      if (answer instanceof DriverError) {
+        refusal = answer;
+        if (!(await this.#isRetained(begun, prepared))) throw refusal;
+        this.#effects.options.logger.warn(
+          'volume removed without a deletion: its driver refuses its parameters, and its reclaimPolicy is retain',
+          { volume: `${volume.namespace}/${volume.name}`, error: refusal.message },
+        );
+      } else if (isPending(answer))
         return await this.#effects.reportInProgress(request, begun.volume, 'delete', answer);
     } catch (thrown) {
-      return this.#failed(begun, from, { thrown, startedAt, isOpen }, request);
+      const isRefused = refusal !== undefined;
+      return this.#failed(begun, from, { thrown, startedAt, isOpen, isRefused }, request);
     }
     if (this.#effects.part === 'node') return this.#effects.reportDeletion(request, begun.volume);
     return this.release(begun.volume, request);
@@ -83,36 +95,47 @@ export class Reclaim {
 
   /**
    * Deletes the data. If the driver refuses the parameters of the attempt of a volume without a handle, nothing is
-   * where they say: the data would be where the class says now. If the driver refuses that as well, the reclaim policy
-   * `retain` permits the removal of the object without a deletion of data.
+   * where they say: the data would be where the class says now.
+   * @returns the refusal if the driver refuses the parameters of all calls
    */
   async #delete(
     situation: VolumeSituation,
     { driver, context }: PreparedCall,
     signal: AbortSignal,
-  ): Promise<void | Pending> {
-    const { volume, storageClass } = situation;
-    const handle = volume.handle || undefined;
+  ): Promise<void | Pending | DriverError> {
+    const handle = situation.volume.handle || undefined;
     let refusal: DriverError;
     try {
       return await driver.delete({ ...context, handle });
     } catch (thrown) {
-      if (handle !== undefined || !isParametersRefusal(thrown)) throw thrown;
+      if (!isParametersRefusal(thrown)) throw thrown;
       refusal = thrown;
     }
-    const present = await this.#earlier.presentCall(situation, signal);
+    const present = handle ? undefined : await this.#earlier.presentCall(situation, signal);
     try {
       if (present) return await present.driver.delete({ ...present.context, handle });
     } catch (thrown) {
       if (!isParametersRefusal(thrown)) throw thrown;
       refusal = thrown;
     }
-    const isRetained = effectivePolicy(volume, storageClass) === 'retain';
-    if (!isRetained || this.#effects.part === 'node') throw refusal;
-    this.#effects.options.logger.warn(
-      'volume removed without a deletion: its driver refuses its parameters, and its reclaimPolicy is retain',
-      { volume: `${volume.namespace}/${volume.name}`, error: refusal.message },
-    );
+    return refusal;
+  }
+
+  /**
+   * Whether the reclaim policy permits the removal of a volume, whose parameters the driver refuses, without a deletion.
+   * If something of it may be at the provider, only the policy of the volume itself does: that of a class is no decision
+   * to leave it there.
+   */
+  async #isRetained(
+    { volume, storageClass }: VolumeSituation,
+    { context: { operations } }: PreparedCall,
+  ): Promise<boolean> {
+    const { handle = '', neverUsed, reclaimPolicy } = volume;
+    if (this.#effects.part === 'node' || (handle !== '' && neverUsed !== true)) return false;
+    if (effectivePolicy(volume, storageClass) !== 'retain') return false;
+    if (reclaimPolicy === 'retain') return true;
+    const isFound = handle !== '' || (await operations.get('delete')) !== undefined;
+    return !isFound && !(await isCreationOpen(operations));
   }
 
   /**
@@ -173,7 +196,7 @@ export class Reclaim {
   async #failed(
     situation: VolumeSituation,
     from: ReclaimedFrom,
-    { thrown, startedAt, isOpen }: FailedDeletion,
+    { thrown, startedAt, isOpen, isRefused }: FailedDeletion,
     request: ReconcileContext,
   ): Promise<Result> {
     const { volume } = situation;
@@ -190,7 +213,11 @@ export class Reclaim {
           ...(isReported
             ? {
                 status: nextPhase(from, 'deleteFailed'),
-                failureMessage: messageWithRemedy(situation, error),
+                failureMessage: messageWithRemedy(
+                  situation,
+                  error,
+                  isRefused ? this.#effects.part : undefined,
+                ),
               }
             : {}),
         };
@@ -248,15 +275,24 @@ function isParametersRefusal(thrown: unknown): thrown is DriverError {
 }
 
 /**
- * The message of a failed deletion, with the remedy for refused parameters, and for a missing class: a volume that was
- * not provisioned has no captured parameters.
+ * The message of a failed deletion, with the remedies that end it.
+ * @param refusedIn the part whose driver refused the parameters; undefined if no driver was asked
  */
-function messageWithRemedy({ volume, storageClass }: VolumeSituation, error: DriverError): string {
-  const { storageClassName, handle = '' } = volume;
-  if (error.kind !== 'InvalidParameters') return error.message;
+function messageWithRemedy(
+  { volume, storageClass }: VolumeSituation,
+  error: DriverError,
+  refusedIn: Part | undefined,
+): string {
+  const { storageClassName, handle = '', neverUsed } = volume;
+  const { message } = error;
+  if (error.kind !== 'InvalidParameters') return message;
   const retain = 'set reclaimPolicy to retain to remove the object without a deletion';
-  if (handle !== '') return `${error.message}; or ${retain}`;
-  if (storageClass)
-    return `${error.message}; correct the parameters of storage class "${storageClassName}" or of the volume, and the deletion continues, or ${retain}`;
-  return `${error.message}; its ${classMissing.format({ storageClass: storageClassName })} any more: create it again with the same driver and parameters, and the deletion continues`;
+  const isRefused = refusedIn === 'cluster';
+  // The plan of a used volume reads the policy before any call.
+  if (handle !== '') return isRefused || neverUsed !== true ? `${message}; or ${retain}` : message;
+  if (!storageClass)
+    return `${message}; its ${classMissing.format({ storageClass: storageClassName })} any more: create it again with the same driver and parameters, and the deletion continues${isRefused ? `, or ${retain}` : ''}`;
+  // A node calls its driver with the values that it was given, under any policy.
+  if (!isRefused) return message;
+  return `${message}; correct the parameters of storage class "${storageClassName}" or of the volume, and the deletion continues, or ${retain}`;
 }

@@ -89,7 +89,9 @@ describe('a deleted volume whose parameters the driver refuses, also for its del
     const before = world.driver.calls.length;
     await world.deleteVolume();
     await world.clock.advance(600_000);
-    expect(await world.volume()).to.include({ status: 'Failed' });
+    const found = await world.volume();
+    expect(found).to.include({ status: 'Failed' });
+    expect(found?.failureMessage).to.not.contain('retain');
     expect(world.driver.calls).to.have.length(before);
     await world.writeSecret('token', 'other');
     expect(await world.volume()).to.equal(undefined);
@@ -106,6 +108,41 @@ describe('a deleted volume whose parameters the driver refuses, also for its del
     await retain();
     expect(await world.volume()).to.equal(undefined);
     expect(deletions()).to.equal(before);
+    expect(world.driver.made.size).to.equal(1);
+  });
+
+  it('stays under the policy retain of its class if a creation may have made something, until its own is retain', async () => {
+    const retained = { reclaimPolicy: 'retain' as const };
+    await modify(world.store, storageClasses, { name: 'c' }, (found) => ({
+      ...found,
+      ...retained,
+    }));
+    await settle();
+    world.driver.failsOn = {};
+    world.driver.slow = { provision: 1_000 };
+    await world.createVolume();
+    world.driver.failsOn = { provision: 'InvalidParameters', delete: 'InvalidParameters' };
+    await world.deleteVolume();
+    await world.clock.advance(600_000);
+    const found = await world.volume();
+    expect(found).to.include({ status: 'Failed', effectiveReclaimPolicy: 'retain' });
+    expect(found?.failureMessage).to.contain('or set reclaimPolicy to retain');
+    await retain();
+    expect(await world.volume()).to.equal(undefined);
+  });
+
+  it('is removed under retain if it was deleted during its creation, and has a handle', async () => {
+    world.driver.failsOn = {};
+    world.driver.slow = { provision: 2 };
+    await world.createVolume();
+    world.driver.failsOn = { delete: 'InvalidParameters' };
+    await world.deleteVolume();
+    await world.clock.advance(600_000);
+    const found = await world.volume();
+    expect(found).to.include({ status: 'Failed', handle: 'h', neverUsed: true });
+    expect(found?.failureMessage).to.contain('or set reclaimPolicy to retain');
+    await retain();
+    expect(await world.volume()).to.equal(undefined);
     expect(world.driver.made.size).to.equal(1);
   });
 });

@@ -65,6 +65,20 @@ describe('a Stalled volume without a handle whose parameters the provider refuse
     expect(await world.volume()).to.include({ status: 'Available' });
   });
 
+  it('is provisioned with them also if its status was written at the same time', async () => {
+    world.driver.failsOn = { observe: 'InvalidParameters', delete: 'InvalidParameters' };
+    let conflicts = 0;
+    world.driver.onCall = async (call) => {
+      if (call !== 'observe' || conflicts > 0) return;
+      conflicts += 1;
+      await world.store.updateStatus(volumes, key, { missingSince: '' });
+    };
+    await setType('second');
+    await world.clock.advance(600_000);
+    expect(conflicts).to.equal(1);
+    expect(await world.volume()).to.include({ status: 'Available' });
+  });
+
   it('is deleted on request, once its driver confirms that nothing is there', async () => {
     await world.deleteVolume();
     await world.clock.advance(60_000);

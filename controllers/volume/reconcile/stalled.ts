@@ -69,6 +69,7 @@ export class StalledOutcome {
         // A volume that is created only to be deleted has no data.
         ...(error.kind === 'NotFound' && isDeleting(volume) ? { neverUsed: true } : {}),
       });
+      if (error.kind === 'InvalidParameters') this.#earlier.resumed(situation);
       return requeueAfter(0);
     }
   }
