@@ -24,6 +24,8 @@ describe('a second resource of an object', () => {
     const paths = ['projects/shop/zones/z/disks/d', 'projects/123/zones/z/disks/d'] as const;
     expect(isSameResource(resource(paths[0], '7'), resource(paths[1], '7'))).to.equal(true);
     expect(isSameResource(resource(paths[0], '7'), resource(paths[1], '8'))).to.equal(false);
+    // Without the identity of both it is unknown, so that the one in use is not offered.
+    expect(isSameResource(resource(paths[0]), resource(paths[1], '8'))).to.equal(true);
   });
 
   it('is compared with the one in use, which any class of the driver may see', async () => {

@@ -2,14 +2,16 @@ import { DriverError, type ProviderResource } from '@kedge/driver-sdk';
 import type { StorageClass } from '../storage-class/kind.js';
 import { type ClassCall, classCall, type InspectionOptions } from './class-call.js';
 
-/** The identifier of a resource at its provider. */
-function identityOf({ identity, handle }: ProviderResource): string {
-  return identity ?? handle;
-}
-
-/** Whether two answers of a provider are about one resource, which may have several handles. */
+/**
+ * Whether two answers of a provider are about one resource, which may have several handles. An answer without the
+ * identity that the other one has proves no difference.
+ */
 export function isSameResource(one: ProviderResource, other: ProviderResource): boolean {
-  return one.handle === other.handle || identityOf(one) === identityOf(other);
+  if (one.handle === other.handle) return true;
+  if (one.identity === undefined && other.identity === undefined) return false;
+  return (
+    one.identity === undefined || other.identity === undefined || one.identity === other.identity
+  );
 }
 
 /**

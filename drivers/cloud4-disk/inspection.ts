@@ -198,10 +198,11 @@ function diskResource(disk: CloudDisk): ProviderResource {
 }
 
 function snapshotResource(snapshot: CloudSnapshot): ProviderResource {
-  const { name, sizeGib, description } = snapshot;
+  const { id, name, sizeGib, description } = snapshot;
   return {
     type: 'snapshot',
     handle: snapshotHandle(snapshot),
+    ...(id === undefined ? {} : { identity: id }),
     name,
     sizeBytes: bytesOf(sizeGib),
     ...markOf(description),

@@ -14,6 +14,8 @@ export interface CloudDisk extends DiskPath {
 
 /** A snapshot at the provider. */
 export interface CloudSnapshot extends SnapshotPath {
+  /** Number of the snapshot, as of a disk. */
+  readonly id: string | undefined;
   readonly status: string;
   /** Size of its disk at the time of the snapshot. */
   readonly sizeGib: number;
@@ -56,6 +58,7 @@ export function diskOf(place: Place, fields: Fields): CloudDisk {
 export function snapshotOf(project: string, fields: Fields): CloudSnapshot {
   return {
     project,
+    id: fields.optionalId('id'),
     name: fields.text('name'),
     status: fields.text('status'),
     // The provider reports the size once it has begun.

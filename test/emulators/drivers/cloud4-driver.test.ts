@@ -181,6 +181,13 @@ describe('cloud4-disk', () => {
     const made = await cloud.over(() => driver.createSnapshot(request));
     expect(made.handle).to.equal(`projects/${project}/global/snapshots/kedge-copy-1`);
     expect(made.restoreSizeBytes).to.equal(10n * gib);
+    const { signal } = new AbortController();
+    const call = { parameters: cloud.parameters, node: 'worker-1', signal };
+    const { resources } = await driver.orphans!(call);
+    const [listed] = resources.filter(({ type }) => type === 'snapshot');
+    expect(listed).to.include({ handle: made.handle, uid: 'copy-1' });
+    // Its path names the project by its id or by its number.
+    expect(listed?.identity).to.match(/^\d+$/);
     const again = await cloud.over(() => driver.createSnapshot(request));
     expect(again.handle).to.equal(made.handle);
     const { handle: source } = made;
