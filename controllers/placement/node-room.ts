@@ -49,7 +49,7 @@ function needsOf(template: InstanceTemplate): Needs {
 
 type Writable<T> = { -readonly [Field in keyof T]: T[Field] };
 
-type Sum = Writable<NodeUse> & {
+type Sum = Writable<Omit<NodeUse, 'ports' | 'reserved'>> & {
   readonly reserved: Writable<ResourceRequests>;
   readonly ports: Map<string, Instance>;
 };
