@@ -145,7 +145,7 @@ describe('one command tells cause and remedy of each failure of containers', fun
       name: 'an image that does not exist',
       service: () => ({ image: 'kedge-test/none:1', imagePull: 'never' }),
       cause: ['kedge-test/none:1'],
-      remedy: ['kedge image load', 'kedge edit service/'],
+      remedy: ['kedge image load', 'kedge patch service/', 'imagePull'],
     },
     {
       name: 'a port that is taken',

@@ -118,7 +118,7 @@ describe('a data directory on a full disk', function () {
     expect(refused.body['message']).to.contain(data);
     const status = await daemon.cli('status');
     expect(status.stdout).to.contain('Writes are refused').and.not.contain('Everything');
-    expect(status.stdout).to.contain('free space on its disk');
+    expect(status.stdout).to.contain('is nearly full: free space on it');
     const json = JSON.parse((await daemon.cli('status', '-o', 'json')).stdout) as object;
     expect(json).to.include({ store: 'FULL' });
     await daemon.ok('DELETE', `${base}/volumes/one`);
