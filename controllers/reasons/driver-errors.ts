@@ -132,9 +132,6 @@ export const driverErrors = {
   ),
   Unavailable: unmet('the provider, or a program on the node, is unavailable', unavailable),
   Internal: unmet('the driver failed', (about) =>
-    again(
-      about,
-      "the cause of the driver's error to be removed (see its message and the log of kedged)",
-    ),
+    again(about, "the cause of the driver's error to be removed"),
   ),
 } as const satisfies Readonly<Record<DriverErrorKind, ReasonEntry>>;

@@ -104,7 +104,7 @@ export function imageFailed(about: About<'Instance'>): Remedy {
     `image of ${label}`,
     `an image that exists in the registry and that node ${node} may pull`,
     command('edit', 'service', service),
-    'or remove the cause that the message names: the pull is retried automatically',
+    'or remove the cause of the failed pull: the pull is retried automatically',
   );
 }
 
