@@ -113,7 +113,7 @@ export class SchemaRegistry {
   }
 
   /**
-   * Like {@link decode}, for a long message: `turn` is awaited between its parts (see {@link TurnDecoder}).
+   * Like {@link decode}, for a long message: `turn` is awaited between its parts (see `TurnDecoder`).
    * @throws StatusError InvalidArgument for bytes that are not a valid message of this type
    */
   async decodeInTurns(
