@@ -36,7 +36,7 @@ export function replicaName({
   return { stem: `${namespace}/${match[1]}`, ordinal: Number(match[2]) };
 }
 
-/** The index value of a provider's resource. */
+/** The index value of a provider's resource, by its handle or its name. */
 export function resourceKey(driver: string, handle: string): string {
   return `${driver} ${handle}`;
 }
@@ -61,6 +61,9 @@ export const volumes = kindOf<Volume>()({
     /** `<driver> <handle>`: one resource of a provider. */
     resource: ({ driver = '', handle = '' }) =>
       driver === '' || handle === '' ? [] : [resourceKey(driver, handle)],
+    /** `<driver> <name>`: the name of the provider's resource that was imported. */
+    importedAs: ({ driver = '', importedAs = '' }) =>
+      importedAs === '' ? [] : [resourceKey(driver, importedAs)],
     /** See {@link replicaName}. */
     replicaStem: (volume) => {
       const replica = replicaName(volume);

@@ -3,17 +3,16 @@ import {
   type FieldViolation,
   invalid,
   notFound,
-  type ObjectKey,
   parseQuantity,
   StatusError,
   timestamp,
 } from 'kedge';
 import { DriverError, type ProviderResource } from '@kedge/driver-sdk';
 import { type JsonObject, textOf } from 'kedge/rpc';
-import type { ApiParts, CallContext, Validation, Verdict } from 'kedge/server';
+import type { ApiParts, CallContext, Verdict } from 'kedge/server';
 import { setCondition } from '../../reasons/index.js';
-import { type StorageClass, storageClasses } from '../../storage-class/kind.js';
-import { resourceKey, type Volume, volumes, type VolumeStatus } from '../kind.js';
+import type { StorageClass } from '../../storage-class/kind.js';
+import { type Volume, volumes, type VolumeStatus } from '../kind.js';
 import { readableSize } from '../rules/readable-size.js';
 import { nextPhase } from '../states/phases.js';
 import {
@@ -24,12 +23,7 @@ import {
   otherPlaceOf,
   requireClass,
 } from '../../inspection/class-call.js';
-import {
-  callsOf,
-  hasProviderHandles,
-  isSameResource,
-  resourceOf,
-} from '../../inspection/second-resource.js';
+import { distinctVolumes, requireUnmanaged } from './managed-resource.js';
 
 /** The request of an import. */
 interface ImportRequest {
@@ -121,73 +115,6 @@ function requireOrigin(
   );
 }
 
-function taken(
-  handle: string,
-  { namespace, name }: Pick<Volume, 'namespace' | 'name'>,
-): StatusError {
-  return failedPrecondition(
-    'VolumeManaged',
-    `volume ${handle} belongs to volume "${namespace}/${name}", so it can't be imported`,
-    { kind: 'Volume', namespace, name },
-  );
-}
-
-/** Whether a resource was created for a volume, whose uid is part of its mark. */
-function isMarkedFor({ uid }: ProviderResource, { metadata, importedAs }: Volume): boolean {
-  return uid !== undefined && (metadata.uid === uid || importedAs === uid);
-}
-
-/**
- * The handles of volumes that a resource was created for and that use another one, by uid of the volume: such a resource
- * is left over from a creation whose answer was lost.
- */
-async function usersOfOthers(
-  { store }: ApiParts,
-  options: InspectionOptions,
-  call: ClassCall,
-  { key, resource }: { readonly key: ObjectKey; readonly resource: ProviderResource },
-): Promise<ReadonlyMap<string, string>> {
-  const found = new Map<string, string>();
-  if (!hasProviderHandles(call)) return found;
-  const classes = (await store.list(storageClasses)).items;
-  const { namespace = '', name } = key;
-  for (const volume of (await store.list(volumes)).items) {
-    const { handle = '', driver } = volume;
-    if (!isMarkedFor(resource, volume) || handle === '' || driver !== call.driver.name) continue;
-    const calls = callsOf(options, classes, { namespace, name }, call);
-    const own = await resourceOf(calls, options.resolver.openHandle(handle)).catch(() => undefined);
-    // Without the other one it is unknown whether it is the same.
-    if (own && !isSameResource(own, resource)) found.set(volume.metadata.uid, handle);
-  }
-  return found;
-}
-
-/**
- * Refuses a managed resource.
- * @param others the result of {@link usersOfOthers}
- * @throws StatusError if an object has it, or it was created for an object that exists and does not use another one
- */
-async function requireUnmanaged(
-  { store }: ApiParts,
-  validation: Validation,
-  driver: string,
-  resource: ProviderResource,
-  others: ReadonlyMap<string, string>,
-): Promise<void> {
-  const { handle, uid } = resource;
-  const [other] = await validation.lookupBy(volumes, 'resource', resourceKey(driver, handle));
-  if (other) throw taken(handle, other);
-  // A uid is never given again, so an object that has it is not the result of a race.
-  for (const volume of (await store.list(volumes)).items) {
-    if (volume.driver !== undefined && volume.driver !== '' && volume.driver !== driver) continue;
-    // A uid is unique everywhere, a name only in its region. In a storage root that was moved, only the uid is left.
-    if (uid === undefined) break;
-    const other = others.get(volume.metadata.uid);
-    if (isMarkedFor(resource, volume) && (other === undefined || other !== volume.handle))
-      throw taken(handle, volume);
-  }
-}
-
 /** The fields that provisioning would have recorded. */
 function recorded(
   { driver, parameters }: ClassCall,
@@ -244,7 +171,7 @@ export async function importVolume(
   requirePlace(call, resource);
   requireOrigin(resource, request, options.clusterId);
   const size = sizeOf(resource, request);
-  const others = await usersOfOthers(parts, options, call, { key, resource });
+  const others = await distinctVolumes(parts, options, call, { key, resource });
   const object = {
     name,
     storageClassName,
@@ -254,7 +181,7 @@ export async function importVolume(
   };
   const status: VolumeStatus = { status: nextPhase('Pending', 'imported') };
   return parts.writes.run(context, async (validation): Promise<Verdict<JsonObject>> => {
-    await requireUnmanaged(parts, validation, call.driver.name, resource, others);
+    await requireUnmanaged(parts, validation, call, resource, others);
     const asked = { served, namespace, name: undefined, object, mode: 'create' } as const;
     const [write] = await parts.admission.prepare(validation, [asked]);
     if (write?.operation.op !== 'create') throw new TypeError('an import creates an object');
