@@ -30,19 +30,24 @@ interface Requested {
 }
 
 /**
- * The images that a request is for.
+ * The images that a request is for: those of the named node, or of the node of this server.
  * @param remedy what to type on another node whose agent is not connected
- * @throws StatusError NotFound if the node does not exist
+ * @throws StatusError NotFound if the node does not exist; FailedPrecondition (RuntimeUnavailable) for the node of this
+ * server if it has no container runtime
  */
 async function requestedImages(
   { store, clock }: ApiParts,
-  { images, agents }: { readonly images: NodeImages; readonly agents: ConnectedAgents },
+  { images, agents }: Pick<ImageVerbOptions, 'images' | 'agents'>,
   request: JsonObject,
   remedy: string,
 ): Promise<Requested> {
-  const { node: here } = images;
-  const node = textOf(request, 'node') || here;
-  if (node === here) return { node, images: imagesHere(images) };
+  const node = textOf(request, 'node') || images?.node;
+  if (node === undefined)
+    throw failedPrecondition(
+      'RuntimeUnavailable',
+      'the node of this server has no container runtime and therefore no images; name another node: --node NODE',
+    );
+  if (images && node === images.node) return { node, images: imagesHere(images) };
   if (!(await store.get(nodes, { name: node }))) throw notFound({ kind: 'Node', name: node });
   const what = `the images of node ${node}`;
   return { node, images: remoteImages(agents, { node, what, remedy, clock }) };
@@ -99,37 +104,11 @@ async function* load(
 const access = (verb: string) =>
   ({ type: 'policy', resource: 'images', verb, scope: 'Cluster' }) as const;
 
-/**
- * The methods of a server without a container runtime. Each method of the API needs a handler, or the server would not
- * start.
- */
-function withoutImages(): readonly CustomMethod[] {
-  const refusal = (): StatusError =>
-    failedPrecondition(
-      'RuntimeUnavailable',
-      'this server has no container runtime and therefore no images',
-    );
-  const unary = { type: 'unary', call: () => Promise.reject(refusal()) } as const;
-  const bidi = {
-    type: 'bidi',
-    opening: () => ({}),
-    call: () => {
-      throw refusal();
-    },
-  } as const;
-  return [
-    { id: 'ImageService.List', access: access('list'), handler: unary },
-    { id: 'ImageService.Load', access: access('load'), handler: bidi },
-    { id: 'ImageService.Prune', access: access('prune'), handler: unary },
-  ];
-}
-
 /** `ImageService`. */
 export function imageVerbs(
   parts: ApiParts,
   { images, agents, uploadBounds }: ImageVerbOptions,
 ): readonly CustomMethod[] {
-  if (!images) return withoutImages();
   const requested = (request: JsonObject, remedy: string): Promise<Requested> =>
     requestedImages(parts, { images, agents }, request, remedy);
   /** Running loads by node. */
