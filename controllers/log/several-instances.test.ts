@@ -16,6 +16,11 @@ class AlternatingRuntime extends PlayedRuntime {
   /** The index of the workload whose log can't be read. */
   broken = -1;
 
+  override readPrevious(id: string): Promise<AsyncIterable<LogLine> | undefined> {
+    const { signal } = new AbortController();
+    return Promise.resolve(this.readLog(id, { tail: 0, follow: false, signal }));
+  }
+
   override async *readLog(id: string, { after }: LogRequest): AsyncGenerator<LogLine> {
     if (!this.#ids.includes(id)) this.#ids.push(id);
     const index = this.#ids.indexOf(id);
@@ -70,6 +75,22 @@ describe('the output of several instances of a service', () => {
       ...['web-0 a1', 'web-0 a2', 'web-1 b1', 'web-1 b2', 'web-2 c1', 'web-2 c2'],
       ...['web-0 a3', 'web-1 b3', 'web-2 c3'],
     ]);
+  });
+
+  it('of the previous runs is in the order of the times too, and complete except for one that can not be read', async () => {
+    const inOrder = ['a1', 'a2', 'b1', 'b2', 'c1', 'c2', 'a3', 'b3', 'c3'];
+    expect(contents(await read({ previous: true }))).to.deep.equal(inOrder);
+    expect(contents(await read({ previous: true, tail: 1 }))).to.deep.equal(['a3', 'b3', 'c3']);
+    runtime.broken = 1;
+    const found: unknown[] = [];
+    let failure: unknown;
+    try {
+      for await (const { content } of answers({ previous: true })) found.push(content);
+    } catch (error) {
+      failure = error;
+    }
+    expect(found).to.deep.equal(['a1', 'a2', 'c1', 'c2', 'a3', 'c3']);
+    expect(String(failure)).to.contain('the disk is broken');
   });
 
   it('that is followed by a slow reader has lines of all instances', async () => {

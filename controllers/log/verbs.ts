@@ -1,7 +1,7 @@
 import { type Clock, invalid, notFound, StatusError } from 'kedge';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
-import type { LogCursor } from '../agent/index.js';
+import type { LogCursor, LogLine } from '../agent/index.js';
 import { merge } from '../agent/logs/merge.js';
 import { type Instance, instances } from '../instance/kind.js';
 import { services } from '../service/kind.js';
@@ -94,9 +94,9 @@ interface Reading {
 }
 
 /** A line of an instance. */
-interface InstanceLine {
+interface InstanceLine<T extends SourcedLine = SourcedLine> {
   readonly instance: Instance;
-  readonly line: SourcedLine;
+  readonly line: T;
 }
 
 function timeOf({ line }: InstanceLine): string {
@@ -151,7 +151,7 @@ function refuseWith(other: string, fields: readonly string[], request: JsonObjec
   throw invalid(refused.map((field) => ({ field, description })));
 }
 
-/** Lines of the previous run of each instance. */
+/** Lines of the previous runs of the instances, in the order of their times. */
 async function* previousLines(
   { options, request, signal }: Pick<Reading, 'options' | 'request' | 'signal'>,
   found: readonly Instance[],
@@ -159,13 +159,14 @@ async function* previousLines(
   refuseWith('previous', ['follow', 'after', 'since', 'until'], request);
   const tail = typeof request.tail === 'number' ? request.tail : 0;
   let earlier = false;
-  for (const instance of found) {
+  const linesOfOne = async function* (instance: Instance): AsyncIterable<InstanceLine<LogLine>> {
     const previous = await previousOf(options, instance, signal);
-    if (!previous) continue;
+    if (!previous) return;
     earlier = true;
-    for await (const { content, time = '' } of lastOf(previous, tail))
-      yield { instance: instance.name, content, position: '', time };
-  }
+    for await (const line of lastOf(previous, tail)) yield { instance, line };
+  };
+  for await (const { instance, line } of inOrderOfTime(found.map(linesOfOne), timeOf))
+    yield { instance: instance.name, content: line.content, position: '', time: line.time ?? '' };
   if (!earlier)
     throw new StatusError({
       code: 'NotFound',

@@ -108,7 +108,7 @@ export class PlayedRuntime implements Runtime {
     // It prints nothing.
   }
 
-  readPrevious(): Promise<undefined> {
+  readPrevious(_id: string): Promise<AsyncIterable<LogLine> | undefined> {
     return Promise.resolve(undefined);
   }
 

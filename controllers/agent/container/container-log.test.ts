@@ -10,6 +10,10 @@ import { EngineClient } from './engine/engine-client.js';
 interface Stored {
   readonly at: number;
   readonly line: string;
+  /** Whether the line continues in the next frame of its stream, which is at the same time. */
+  readonly continues?: boolean;
+  /** Default: by the beginning of the line. */
+  readonly stream?: 1 | 2;
 }
 
 const second = 1_000_000_000;
@@ -25,11 +29,11 @@ describe('the position of a line of a container', () => {
       const [whole = '0', fraction = ''] = (query.get('since') ?? '0').split('.');
       const since = Number(whole) * second + Number(fraction.padEnd(9, '0'));
       response.writeHead(200);
-      for (const { at, line } of stored) {
+      for (const { at, line, continues, stream = line.startsWith('err') ? 2 : 1 } of stored) {
         if (at < since) continue;
         const day = new Date(Math.floor(at / second) * 1_000).toISOString().slice(0, -5);
         const time = `${day}.${String(at % second).padStart(9, '0')}Z`;
-        response.write(frame(line.startsWith('err') ? 2 : 1, `${time} ${line}\n`));
+        response.write(frame(stream, `${time} ${line}${continues ? '' : '\n'}`));
       }
       response.end();
     };
@@ -76,6 +80,25 @@ describe('the position of a line of a container', () => {
           contents(lines.slice(at + 1)),
         );
     });
+
+  it('is resumed without a gap or a repetition among the parts of long lines of both streams', async () => {
+    const part = (at: number, line: string, stream: 1 | 2): Stored => ({
+      ...{ at: 1_000 * second + at, line, stream, continues: !line.endsWith('.') },
+    });
+    stored = [
+      ...[part(0, 'before.', 1), part(1, 'a', 1), part(2, 'x', 2), part(1, 'b', 1)],
+      ...[part(2, 'y.', 2), part(1, 'c.', 1), part(4, 'd', 1), part(5, 'z.', 2)],
+      ...[part(4, 'e'.repeat(70_000), 1), part(6, 'w.', 2), part(4, 'f.', 1), part(7, 'end', 1)],
+    ];
+    const lines = await read();
+    expect(contents(lines).map((content) => content.replace(/e+/, 'e'))).to.deep.equal([
+      ...['before.', 'xy.', 'abc.', 'z.', 'de', 'w.', 'ef.', 'end'],
+    ]);
+    for (const [at, { cursor, content }] of lines.entries())
+      expect(contents(await read(cursor)), `after ${content.slice(0, 10)}`).to.deep.equal(
+        contents(lines.slice(at + 1)),
+      );
+  });
 
   it('of a line that the engine no longer keeps is before a line that says so, and the first later line', async () => {
     stored = [0, 1, 2].map((n) => ({ at: 1_000 * second + n, line: `out ${n}` }));

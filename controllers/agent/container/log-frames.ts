@@ -13,6 +13,8 @@ const removedLine =
   '[kedge] the engine removed output before it was read; output before this line is missing';
 /** Maximum number of frames that are held back. */
 const earlyMax = 10_000;
+/** Maximum number of times whose frames are counted. Frames with one time are close to each other. */
+const countedTimesMax = 1_000;
 
 /**
  * A position after a line: the run, the time of the line's last frame (seconds since the epoch, and nanoseconds), and
@@ -71,11 +73,18 @@ export class LineReader {
   /** The place of the last frame to skip; undefined once it was found, or is no longer kept. */
   #after: Place | undefined;
   /** Frames with a later time than this place: they are skipped if its frame comes after them. */
-  #early: Frame[] = [];
+  readonly #early: Frame[] = [];
   #last: Stamp = { seconds: 0, nanoseconds: 0 };
   #count = 0;
+  /**
+   * The numbers of frames by time, the first time first. The parts of a long line have the time of its first part, and
+   * frames of the other stream may be between them.
+   */
+  readonly #counts = new Map<string, number>();
   #frame: Buffer[] = [];
   readonly #open = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
+  /** Whether a frame of the stream was not skipped. */
+  readonly #isRead = { stdout: false, stderr: false };
 
   /** @param after the place after which to begin, in a log that is read from {@link disorderSeconds} before it */
   constructor(run: number, after: Place | undefined) {
@@ -93,11 +102,12 @@ export class LineReader {
     yield* this.#lines(frame);
   }
 
-  /** Yields what was held back, and the rest of each stream that does not end with a line break. */
+  /** Yields what was held back, and the rest of each stream that does not end with a line break and is not skipped. */
   *end(): Generator<LogLine> {
     if (this.#after && this.#early.length > 0) yield* this.#heldBack(this.#after);
     for (const stream of ['stdout', 'stderr'] as const) {
-      if (this.#open[stream].length > 0) yield this.#line(this.#open[stream]);
+      if (this.#isRead[stream] && this.#open[stream].length > 0)
+        yield this.#line(this.#open[stream]);
       this.#open[stream] = Buffer.alloc(0);
     }
   }
@@ -107,14 +117,16 @@ export class LineReader {
     if (!after) return false;
     const { seconds } = frame.stamp;
     const order = compare(frame.stamp, after);
-    if (order === 0) {
-      this.#noteStamp(frame.stamp);
-      if (this.#count < after.count) return true;
+    if (order <= 0) {
+      // A skipped frame may have the first part of a line that ends after the place.
+      const { length } = this.#complete(frame);
+      if (order < 0 || this.#count < after.count) return true;
       this.#after = undefined;
-      this.#early = [];
+      // The line before the place was the rest of a log.
+      if (length === 0) this.#open[frame.stream] = Buffer.alloc(0);
+      for (const early of this.#early.splice(0)) this.#complete(early);
       return true;
     }
-    if (order < 0) return true;
     if (seconds > after.seconds + disorderSeconds || this.#early.length >= earlyMax) return false;
     this.#early.push(frame);
     return true;
@@ -128,21 +140,36 @@ export class LineReader {
   }
 
   #noteStamp(stamp: Stamp): void {
-    this.#count = compare(stamp, this.#last) === 0 ? this.#count + 1 : 1;
+    const key = `${stamp.seconds}.${stamp.nanoseconds}`;
+    this.#count = (this.#counts.get(key) ?? 0) + 1;
     this.#last = stamp;
+    this.#counts.set(key, this.#count);
+    if (this.#counts.size <= countedTimesMax) return;
+    for (const first of this.#counts.keys()) {
+      this.#counts.delete(first);
+      break;
+    }
   }
 
-  *#lines({ stream, stamp, text }: Frame): Generator<LogLine> {
+  *#lines(frame: Frame): Generator<LogLine> {
+    this.#isRead[frame.stream] = true;
+    for (const bytes of this.#complete(frame)) yield this.#line(bytes);
+  }
+
+  /** The lines that a frame completes. */
+  #complete({ stream, stamp, text }: Frame): readonly Buffer[] {
     this.#noteStamp(stamp);
+    const complete: Buffer[] = [];
     let rest = Buffer.concat([this.#open[stream], text]);
     for (;;) {
       const end = rest.indexOf(0x0a);
       if (end < 0 && rest.length < lineBytesMax) break;
       const cut = end >= 0 && end <= lineBytesMax ? end : lineBytesMax;
-      yield this.#line(rest.subarray(0, cut));
+      complete.push(rest.subarray(0, cut));
       rest = rest.subarray(end === cut ? cut + 1 : cut);
     }
     this.#open[stream] = Buffer.from(rest);
+    return complete;
   }
 
   #line(bytes: Buffer): LogLine {
