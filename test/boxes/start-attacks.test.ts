@@ -31,6 +31,13 @@ const stepsUnseen: readonly SupervisorChange[] = [
   { file: 'enter.sh', from: '"$place"/*) fail', to: '"$place"/*) :' },
 ];
 
+/** Omits the check of the path of a mounted directory. */
+const pathUnseen: SupervisorChange = {
+  file: 'enter.sh',
+  from: '  [ "$(pwd -P)" = "/.host${1%/}" ] || return 1\n',
+  to: '',
+};
+
 /** Messages of the loader about a library: one for each program that was started with it. */
 async function loadedBy(daemon: BoxDaemon, variable: string): Promise<number> {
   const library = `/missing/${variable}.so`;
@@ -48,6 +55,15 @@ async function listed(daemon: BoxDaemon, subPath: string): Promise<boolean> {
   await daemon.run(['/bin/ls', '/seen'], { mounts });
   await daemon.ended();
   return (await daemon.log()).includes('kek');
+}
+
+/** Mounts a directory for volumes and lists it. True if the volume of another workload, `shared/other`, is in it. */
+async function showsOther(daemon: BoxDaemon, source: string): Promise<boolean> {
+  await writeFile(join(daemon.base, 'shared/other/secret'), '');
+  const mounts = [{ source: join(daemon.base, source), target: '/seen', readOnly: false }];
+  await daemon.run(['/bin/ls', '/seen'], { mounts });
+  await daemon.ended();
+  return (await daemon.log()).split('\n').includes('secret');
 }
 
 const link = (to: string, at: string): void => void execFileSync('ln', ['-s', to, at]);
@@ -121,6 +137,23 @@ const startAttacks: readonly StartAttack[] = [
       } finally {
         swapper.kill('SIGKILL');
       }
+    },
+  },
+  {
+    name: 'a link in place of the directory of a volume',
+    off: [pathUnseen],
+    attempt: async (daemon) => {
+      await rm(join(daemon.base, 'shared/own'), { recursive: true });
+      link('other', join(daemon.base, 'shared/own'));
+      return showsOther(daemon, 'shared/own');
+    },
+  },
+  {
+    name: 'a link above the directory of a volume',
+    off: [pathUnseen],
+    attempt: async (daemon) => {
+      link('..', join(daemon.base, 'shared/own/up'));
+      return showsOther(daemon, 'shared/own/up/other');
     },
   },
   {

@@ -2,13 +2,14 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limitLine } from './cgroup/changed-limit-files.js';
 import type { PreparedGroup } from './cgroup/workload-groups.js';
+import { sourceWithoutLinks } from '../runtime/mount-source.js';
 import type { WorkloadMount } from '../runtime/runtime.js';
 import type { LaunchFile } from '../launch/launcher.js';
 import { namesIn, readIfExists } from '../launch/process-table.js';
 
 /** The input of a supervisor in the folder of its run. */
 export interface RunFolder {
-  /** Lines of {@link bindLine}. */
+  /** Lines of {@link bindLines}. */
   readonly binds: readonly string[];
   /** Arguments of setpriv(1) for the workload. */
   readonly words: readonly string[];
@@ -19,8 +20,25 @@ export interface RunFolder {
   readonly group: PreparedGroup;
 }
 
-/** A mount in the supervisor's format. @throws Error for a path that the format can't represent */
-export function bindLine({ readOnly, source, target, subPath }: WorkloadMount): string {
+/**
+ * Mounts in the supervisor's format. Their sources have no links, so that the supervisor can refuse a path that leads
+ * elsewhere.
+ * @param ownDirectories directories that only the daemon writes to
+ * @throws Error for a path that the format can't represent
+ */
+export function bindLines(
+  mounts: readonly WorkloadMount[],
+  ownDirectories: readonly string[],
+): Promise<readonly string[]> {
+  return Promise.all(
+    mounts.map(async (mount) => {
+      const source = await sourceWithoutLinks(mount.source, ownDirectories);
+      return bindLine({ ...mount, source });
+    }),
+  );
+}
+
+function bindLine({ readOnly, source, target, subPath }: WorkloadMount): string {
   const fields = [readOnly ? 'ro' : 'rw', source, target, ...(subPath ? [subPath] : [])];
   if (fields.some((field) => /[\t\n]/.test(field)))
     throw new Error(`the mount at ${target} has a tab or a line break in one of its paths`);

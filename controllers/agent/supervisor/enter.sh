@@ -428,9 +428,11 @@ provide() {
 }
 
 # Changes into directory $2 inside directory $1 of the host, one component at a time: what a link or anything
-# else swapped in meanwhile leads to is seen by where it went.
+# else swapped in meanwhile leads to is seen by where it went. The path of $1 has no link either: another workload may
+# write to the directory above it.
 enter_source() {
   cd -P "/.host$1" 2>/dev/null || return 1
+  [ "$(pwd -P)" = "/.host${1%/}" ] || return 1
   inside=$2/
   while [ -n "$inside" ]; do
     part=${inside%%/*}

@@ -1,14 +1,7 @@
 import { realpath } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { sourceWithoutLinks } from '../../runtime/mount-source.js';
 import type { WorkloadMount } from '../../runtime/runtime.js';
 import { sourceMoved } from '../../../messages/starts.js';
-
-/** The deepest of some directories that contains a path; the root directory if none does. */
-function baseOf(path: string, directories: readonly string[]): string {
-  return directories
-    .filter((directory) => path === directory || path.startsWith(`${directory}/`))
-    .reduce((best, directory) => (directory.length > best.length ? directory : best), '/');
-}
 
 /**
  * Checks that the path of each source has no symbolic link. The engine follows links, and a workload that may write to
@@ -21,11 +14,10 @@ export async function requireUnmoved(
   ownDirectories: readonly string[],
 ): Promise<void> {
   for (const { source, target } of mounts) {
-    const base = baseOf(source, ownDirectories);
     const real = await realpath(source).catch((error: unknown) => {
       throw new Error(`mount ${target}: its source ${source} can't be resolved: ${String(error)}`);
     });
-    if (real === join(await realpath(base), relative(base, source))) continue;
+    if (real === (await sourceWithoutLinks(source, ownDirectories))) continue;
     throw new Error(
       `mount ${target}: ${sourceMoved.format({ source, target: real })}, because a directory of the path was replaced by a symbolic link; put the directory back on the node, or change the volume's parameter hostPath`,
     );
