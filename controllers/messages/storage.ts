@@ -49,3 +49,8 @@ export const classMissing = messageForm('storage class "{storageClass}" does not
 
 /** The driver of a storage class is not configured. */
 export const driverMissing = messageForm('driver {driver} is not registered');
+
+/** A deletion whose parameters are refused is not continued with those that the class has now. */
+export const leftElsewhere = messageForm(
+  'something of it may be where the earlier parameters say, so the present ones do not end the deletion',
+);

@@ -20,6 +20,7 @@ import { backoffOf } from '../../policy/policy.js';
 import { controllerName, keyOfVolume, type VolumeControllerOptions } from './effects.js';
 import { missedBy } from './missing-at-provider.js';
 import { nodesOf } from '../../provisioned/owner.js';
+import { isNewRefusal } from './refusal.js';
 import { isUnverified } from './verification.js';
 import { VolumeReconciler } from './reconciler.js';
 
@@ -57,7 +58,13 @@ export function volumeController(options: VolumeControllerOptions): Controller {
     groupConcurrency: workers.perClass,
     backoff: backoffOf(options.policy, 'driver'),
   })
-    .for(volumeInformer, isMoreThanCallRecord)
+    .for(
+      volumeInformer,
+      (before, volume) =>
+        isMoreThanCallRecord(before, volume) ||
+        // A node knows no policy: its refusal may end the deletion here.
+        (options.part !== 'node' && isNewRefusal(before, volume, options.node)),
+    )
     .watches(manager.informer(storageClasses), (c) =>
       lister.byIndex('storageClass', c.name).map(keyOfVolume),
     )

@@ -6,7 +6,7 @@ import {
   requeueAfter,
   type Result,
 } from 'kedge';
-import { DriverError, errorClasses, isPending, type Pending } from '@kedge/driver-sdk';
+import { type DriverError, errorClasses, type Pending } from '@kedge/driver-sdk';
 import { snapshots } from '../../snapshot/kind.js';
 import { sourceSnapshot, type Volume, type VolumeStatus, volumes } from '../kind.js';
 import { volumeFinalizer } from '../admission.js';
@@ -19,17 +19,23 @@ import {
   startedOutcome,
   startOfDeletion,
 } from '../states/deletion-report.js';
-import { type EarlierAttempt, isCreationOpen } from './earlier-attempt.js';
+import type { EarlierAttempt } from './earlier-attempt.js';
 import { keyOfVolume, type PreparedCall, type VolumeEffects } from './effects.js';
-import { deletedCondition } from '../../provisioned/conditions.js';
+import { deletedCondition, type Waits } from '../../provisioned/conditions.js';
 import { isRefusal } from '../../provisioned/failure.js';
 import { releaseInFlight } from '../../provisioned/in-flight.js';
 import { deleteUnused, deletionWaitsFor, sourceValue } from '../rules/in-use.js';
 import { effectOf, releaseObject } from '../../provisioned/operations.js';
-import type { Part } from '../../provisioned/calling-process.js';
 import { nextPhase } from '../states/phases.js';
-import { effectivePolicy, type ReclaimedFrom, type VolumeSituation } from '../states/plan.js';
-import { classMissing } from '../../messages/storage.js';
+import type { ReclaimedFrom, VolumeAction, VolumeSituation } from '../states/plan.js';
+import {
+  isParametersRefusal,
+  isParametersRefused,
+  isRetained,
+  mayBeThere,
+  messageWithRemedy,
+  type Refusal,
+} from './refusal.js';
 
 /** A failed deletion call. */
 interface FailedDeletion {
@@ -37,8 +43,8 @@ interface FailedDeletion {
   readonly startedAt: string;
   /** Whether a call of an earlier run may still delete the data. */
   readonly isOpen: boolean;
-  /** Whether the driver refused its parameters. Other errors may be from before its call. */
-  readonly isRefused: boolean;
+  /** Present if the driver refused its parameters. Other errors may be from before its call. */
+  readonly refusal: Refusal | undefined;
 }
 
 /** The status field of a snapshot that lists the volumes that are being restored from it. */
@@ -70,24 +76,22 @@ export class Reclaim {
     const begun = await this.#begin(situation, request);
     // A node does not request deletions itself.
     if (!begun) return this.#effects.part === 'node' ? done() : requeueAfter(0);
-    let refusal: DriverError | undefined;
+    let refusal: Refusal | undefined;
     const isOpen = isEarlierCallOpen(volume);
     const startedAt = startOfDeletion(begun.volume, this.#effects.now);
     try {
       const prepared = await this.#effects.begin(request, begun);
+      const { operations } = prepared.context;
       const answer = await this.#delete(begun, prepared, request.signal);
-      if (answer instanceof DriverError) {
+      if (answer !== undefined && 'error' in answer) {
         refusal = answer;
-        if (!(await this.#isRetained(begun, prepared))) throw refusal;
-        this.#effects.options.logger.warn(
-          'volume removed without a deletion: its driver refuses its parameters, and its reclaimPolicy is retain',
-          { volume: `${volume.namespace}/${volume.name}`, error: refusal.message },
-        );
-      } else if (isPending(answer))
+        const isHere = this.#effects.part === 'cluster';
+        if (!isHere || !(await isRetained(begun, operations))) throw refusal.error;
+        this.#reportRetained(volume, refusal.error.message);
+      } else if (answer !== undefined)
         return await this.#effects.reportInProgress(request, begun.volume, 'delete', answer);
     } catch (thrown) {
-      const isRefused = refusal !== undefined;
-      return this.#failed(begun, from, { thrown, startedAt, isOpen, isRefused }, request);
+      return this.#failed(begun, from, { thrown, startedAt, isOpen, refusal }, request);
     }
     if (this.#effects.part === 'node') return this.#effects.reportDeletion(request, begun.volume);
     return this.release(begun.volume, request);
@@ -95,47 +99,56 @@ export class Reclaim {
 
   /**
    * Deletes the data. If the driver refuses the parameters of the attempt of a volume without a handle, nothing is
-   * where they say: the data would be where the class says now.
+   * where they say: the data would be where the class says now. That does not hold once something was found there, or if
+   * a creation there may have made something.
    * @returns the refusal if the driver refuses the parameters of all calls
    */
   async #delete(
     situation: VolumeSituation,
     { driver, context }: PreparedCall,
     signal: AbortSignal,
-  ): Promise<void | Pending | DriverError> {
+  ): Promise<undefined | Pending | Refusal> {
     const handle = situation.volume.handle || undefined;
-    let refusal: DriverError;
+    let error: DriverError;
     try {
-      return await driver.delete({ ...context, handle });
+      return (await driver.delete({ ...context, handle })) ?? undefined;
     } catch (thrown) {
       if (!isParametersRefusal(thrown)) throw thrown;
-      refusal = thrown;
+      error = thrown;
     }
     const present = handle ? undefined : await this.#earlier.presentCall(situation, signal);
+    if (!present) return { error, isElsewhere: false };
+    if (await mayBeThere(context.operations)) return { error, isElsewhere: true };
     try {
-      if (present) return await present.driver.delete({ ...present.context, handle });
+      return (await present.driver.delete({ ...present.context, handle })) ?? undefined;
     } catch (thrown) {
       if (!isParametersRefusal(thrown)) throw thrown;
-      refusal = thrown;
+      return { error: thrown, isElsewhere: false };
     }
-    return refusal;
   }
 
   /**
-   * Whether the reclaim policy permits the removal of a volume, whose parameters the driver refuses, without a deletion.
-   * If something of it may be at the provider, only the policy of the volume itself does: that of a class is no decision
-   * to leave it there.
+   * Removes a volume whose node refused the parameters of its deletion, if the reclaim policy permits a removal without
+   * one. A node knows neither the policy nor the class. Undefined if the volume stays.
    */
-  async #isRetained(
-    { volume, storageClass }: VolumeSituation,
-    { context: { operations } }: PreparedCall,
-  ): Promise<boolean> {
-    const { handle = '', neverUsed, reclaimPolicy } = volume;
-    if (this.#effects.part === 'node' || (handle !== '' && neverUsed !== true)) return false;
-    if (effectivePolicy(volume, storageClass) !== 'retain') return false;
-    if (reclaimPolicy === 'retain') return true;
-    const isFound = handle !== '' || (await operations.get('delete')) !== undefined;
-    return !isFound && !(await isCreationOpen(operations));
+  async releaseRefused(
+    situation: VolumeSituation,
+    { type }: VolumeAction,
+    { home }: Waits,
+    request: ReconcileContext,
+  ): Promise<Result | undefined> {
+    const { volume } = situation;
+    if (type !== 'reclaim' || home === undefined || !isParametersRefused(volume)) return undefined;
+    if (!(await isRetained(situation, this.#effects.operations(volume, home)))) return undefined;
+    this.#reportRetained(volume, volume.lastOperation?.message ?? '');
+    return this.release(volume, request);
+  }
+
+  #reportRetained({ namespace, name }: Volume, error: string): void {
+    this.#effects.options.logger.warn(
+      'volume removed without a deletion: its driver refuses its parameters, and its reclaimPolicy is retain',
+      { volume: `${namespace}/${name}`, error },
+    );
   }
 
   /**
@@ -196,7 +209,7 @@ export class Reclaim {
   async #failed(
     situation: VolumeSituation,
     from: ReclaimedFrom,
-    { thrown, startedAt, isOpen, isRefused }: FailedDeletion,
+    { thrown, startedAt, isOpen, refusal }: FailedDeletion,
     request: ReconcileContext,
   ): Promise<Result> {
     const { volume } = situation;
@@ -213,11 +226,7 @@ export class Reclaim {
           ...(isReported
             ? {
                 status: nextPhase(from, 'deleteFailed'),
-                failureMessage: messageWithRemedy(
-                  situation,
-                  error,
-                  isRefused ? this.#effects.part : undefined,
-                ),
+                failureMessage: messageWithRemedy(situation, error, refusal),
               }
             : {}),
         };
@@ -267,32 +276,4 @@ export class Reclaim {
     const { lister } = this.#effects.options.manager.informer(snapshots);
     await releaseInFlight(request, beingRestored, lister.get(keyString(key)), volume.metadata.uid);
   }
-}
-
-/** Whether a driver refused the parameters of its call. */
-function isParametersRefusal(thrown: unknown): thrown is DriverError {
-  return thrown instanceof DriverError && thrown.kind === 'InvalidParameters';
-}
-
-/**
- * The message of a failed deletion, with the remedies that end it.
- * @param refusedIn the part whose driver refused the parameters; undefined if no driver was asked
- */
-function messageWithRemedy(
-  { volume, storageClass }: VolumeSituation,
-  error: DriverError,
-  refusedIn: Part | undefined,
-): string {
-  const { storageClassName, handle = '', neverUsed } = volume;
-  const { message } = error;
-  if (error.kind !== 'InvalidParameters') return message;
-  const retain = 'set reclaimPolicy to retain to remove the object without a deletion';
-  const isRefused = refusedIn === 'cluster';
-  // The plan of a used volume reads the policy before any call.
-  if (handle !== '') return isRefused || neverUsed !== true ? `${message}; or ${retain}` : message;
-  if (!storageClass)
-    return `${message}; its ${classMissing.format({ storageClass: storageClassName })} any more: create it again with the same driver and parameters, and the deletion continues${isRefused ? `, or ${retain}` : ''}`;
-  // A node calls its driver with the values that it was given, under any policy.
-  if (!isRefused) return message;
-  return `${message}; correct the parameters of storage class "${storageClassName}" or of the volume, and the deletion continues, or ${retain}`;
 }

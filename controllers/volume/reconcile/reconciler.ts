@@ -221,14 +221,16 @@ export class VolumeReconciler {
    * Leaves the action to the process that must call the driver. If that process belongs to a node that was deleted, the
    * action ends without it.
    */
-  #handOver(
+  async #handOver(
     situation: VolumeSituation,
     action: VolumeAction,
     caller: Waits,
     request: ReconcileContext,
-  ): Result | Promise<Result> {
+  ): Promise<Result> {
     const { volume } = situation;
     const { type } = action;
+    const released = await this.#reclaim.releaseRefused(situation, action, caller, request);
+    if (released) return released;
     const isUnmade = !volume.handle && ['provision', 'observe', 'reclaim'].includes(type);
     const isAsked = type === 'reclaim' && isDeletionUnderWay(volume);
     if ((!isUnmade && !isAsked) || caller.home === undefined)
@@ -241,8 +243,8 @@ export class VolumeReconciler {
         ? this.#reclaim.release(volume, request)
         : this.#upkeep.leaveDeletedNode(caller.home, volume, request);
     }
-    const report = this.#handover.wait(situation, action, caller, request);
-    return leftMs === undefined ? report : report.then((result) => within(result, leftMs));
+    const report = await this.#handover.wait(situation, action, caller, request);
+    return leftMs === undefined ? report : within(report, leftMs);
   }
 
   /**

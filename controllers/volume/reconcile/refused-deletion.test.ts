@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { modify } from 'kedge';
-import { RecordingLogger, settle } from 'kedge/testing';
+import { reachState, RecordingLogger, settle } from 'kedge/testing';
+import { nodes } from '../../node/kind.js';
 import { storageClasses } from '../../storage-class/kind.js';
 import { StorageWorld } from '../../testing/storage-world.js';
 import { type Volume, volumes } from '../kind.js';
@@ -144,5 +145,118 @@ describe('a deleted volume whose parameters the driver refuses, also for its del
     await retain();
     expect(await world.volume()).to.equal(undefined);
     expect(world.driver.made.size).to.equal(1);
+  });
+
+  it('stays after it was found and its parameters were refused then: it is not where the corrected ones say', async () => {
+    await world.createVolume();
+    world.driver.failsOn = {};
+    world.driver.slow = { delete: 1 };
+    await world.deleteVolume();
+    expect(await world.volume()).to.not.equal(undefined);
+    world.driver.refusesType = 'first';
+    await setClass({ type: 'second' });
+    await world.clock.advance(600_000);
+    const found = await world.volume();
+    expect(found).to.include({ status: 'Failed', reason: 'InvalidParameters' });
+    expect(found?.failureMessage).to.contain(
+      'something of it may be where the earlier parameters say, so the present ones do not end the deletion; set reclaimPolicy to retain',
+    );
+    expect(world.driver.tokens.at(-1)?.[0]).to.equal('delete');
+    await retain();
+    expect(await world.volume()).to.equal(undefined);
+  });
+});
+
+describe('a deleted volume without a use whose node refuses its parameters', () => {
+  let world: StorageWorld;
+  beforeEach(async () => {
+    world = await StorageWorld.start();
+    world.driver.topologyKeys = ['svc.io/node'];
+    await world.store.create(nodes, { name: 'far' });
+    await world.store.updateStatus(nodes, { name: 'far' }, { status: 'Ready' });
+    await settle();
+  });
+  afterEach(() => world.stop());
+
+  const createClass = async (reclaimPolicy: 'retain' | 'delete'): Promise<void> => {
+    const allowedTopologies = [{ matchLabels: { 'svc.io/node': 'far' } }];
+    const form = { name: 'far', driver: 'played', reclaimPolicy, allowedTopologies };
+    await world.store.create(storageClasses, form);
+    await world.createVolume({ storageClassName: 'far' });
+  };
+  const written = async (status: object): Promise<void> => {
+    await world.store.updateStatus(volumes, key, status);
+    await settle();
+  };
+  /** The node's report of a call after the request for it. */
+  const refused = async (): Promise<void> => {
+    const asked = (await world.volume())?.dataDeletion?.askedAt ?? '';
+    const call = { call: 'delete', startedAt: asked, message: 'no such place', nextTryAt: '' };
+    await written({ lastOperation: { ...call, outcome: 'InvalidParameters' } });
+  };
+  const retain = async (): Promise<void> => {
+    const reclaimPolicy = 'retain' as const;
+    await modify(world.store, volumes, key, (found) => ({ ...found, reclaimPolicy }));
+    await settle();
+  };
+  /** Deletes it after a failed creation, or after one that was completed meanwhile. */
+  const remove = async (made: object = {}): Promise<void> => {
+    await written({ status: 'Failed', ...made });
+    await world.deleteVolume();
+    expect((await world.volume())?.dataDeletion?.askedAt).to.not.equal(undefined);
+  };
+
+  it('is removed once its policy is retain', async () => {
+    await createClass('delete');
+    await remove();
+    await refused();
+    expect(await world.volume()).to.include({ name: 'v' });
+    await retain();
+    expect(await world.volume()).to.equal(undefined);
+    expect(world.driver.calls).to.deep.equal([]);
+  });
+
+  it('is removed at the refusal if its class retains, and not before', async () => {
+    await createClass('retain');
+    await remove();
+    await world.clock.advance(600_000);
+    expect(await world.volume()).to.include({ name: 'v' });
+    await refused();
+    expect(await world.volume()).to.equal(undefined);
+  });
+
+  it('is removed if it was deleted during its creation, only under its own retain', async () => {
+    await createClass('retain');
+    await remove({ handle: 'h', neverUsed: true });
+    await refused();
+    expect(await world.volume()).to.include({ name: 'v' });
+    await retain();
+    expect(await world.volume()).to.equal(undefined);
+  });
+
+  it('stays after another error of its node', async () => {
+    await createClass('delete');
+    await remove();
+    await retain();
+    await world.clock.advance(600_000);
+    expect(await world.volume()).to.include({ name: 'v' });
+  });
+});
+
+describe('the part of a node whose driver refuses the parameters of a deletion', () => {
+  it('reports the policy that ends it', async () => {
+    const world = await StorageWorld.start({ part: 'node' });
+    world.driver.topologyKeys = ['svc.io/node'];
+    world.driver.failsOn = { delete: 'InvalidParameters' };
+    await world.createVolume();
+    const status = { driver: 'played', topology: { 'svc.io/node': 'n' } };
+    await reachState(world.store, volumes, key, 'Failed', status);
+    await world.deleteVolume();
+    const { generation } = (await world.volume())!.metadata;
+    const dataDeletion = { askedAt: '2000-01-01T00:00:00.000Z', generation };
+    await world.store.updateStatus(volumes, key, { dataDeletion });
+    await settle();
+    expect((await world.volume())?.failureMessage).to.contain('or set reclaimPolicy to retain');
+    await world.stop();
   });
 });
