@@ -71,7 +71,7 @@ describe('the remedy of an error of a driver', () => {
     expect(told({ handle: 'h' })).to.include({ type: 'run', command: retain });
   });
 
-  it('that refuses to delete a snapshot is not to delete it: it is repeated', () => {
+  it('that refuses to delete a snapshot is to remove it without a deletion', () => {
     const object: Snapshot = {
       ...{ namespace: 'default', name: 's', source: { volume: 'v' }, status: 'Failed' },
       metadata: { ...metadata, deletionRequestedAt: 'now' },
@@ -79,7 +79,44 @@ describe('the remedy of an error of a driver', () => {
     const remedy = driverErrors.InvalidParameters.remedy({
       ...{ kind: 'Snapshot', object, message: 'snapshot s-1 is named x', world: emptyWorld },
     });
-    expect(remedy).to.include({ type: 'wait' });
-    expect(remedy.text).to.contain('it waits for the driver to accept what the message names');
+    const command = `kedge patch snapshot/s -n default --patch '{"reclaimPolicy":"retain"}'`;
+    expect(remedy).to.include({ type: 'run', command });
+  });
+
+  it('that rejects a credential is to renew the one of the call, not an earlier one', () => {
+    const classOf = (driver: string, parameters: Readonly<Record<string, string>>) => [
+      { ...{ name: 'c', driver, parameters }, ...{ reclaimPolicy: 'delete' as const, metadata } },
+    ];
+    const captured = { driver: 'd', driverParameters: { token: 'secret:first/key' } };
+    const object = volume({ ...captured, status: 'Available', handle: 'h' });
+    const copy: Snapshot = {
+      ...{ ...captured, namespace: 'default', name: 's', storageClassName: 'c' },
+      ...{ source: { volume: 'v' }, metadata },
+    };
+    const told = (world: Partial<typeof emptyWorld>) =>
+      (
+        [
+          { kind: 'Volume', object },
+          { kind: 'Snapshot', object: copy },
+        ] as const
+      ).map(
+        (subject) =>
+          driverErrors.CredentialsRejected.remedy({
+            ...{ ...subject, message: 'unauthorized', world: { ...emptyWorld, ...world } },
+          }).command,
+      );
+    const patch = (name: string): string =>
+      `kedge patch secret/${name} -n default --patch '{"data":{"key":"VALUE"}}'`;
+    const both = (command: string): readonly string[] => [command, command];
+    const moved = classOf('d', { token: 'secret:second/key' });
+    expect(told({ storageClasses: moved })).to.deep.equal(both(patch('second')));
+    expect(told({ storageClasses: classOf('d', { token: 'literal' }) })).to.deep.equal(
+      both('kedge edit storageclass/c'),
+    );
+    expect(told({})).to.deep.equal(both(patch('first')));
+    expect(told({ storageClasses: classOf('other', {}) })).to.deep.equal(both(patch('first')));
+    const own = volume({ parameters: { token: 'secret:own/key' } });
+    const [, ofCopy] = told({ storageClasses: moved, volumes: [own] });
+    expect(ofCopy).to.equal(patch('own'));
   });
 });

@@ -1,6 +1,6 @@
 import type { Volume } from '@kedge/api/kinds';
 import { hostPathMissing, hostPathRefused } from '@kedge/driver-sdk/messages';
-import { classMissing, driverMissing } from '../messages/storage.js';
+import { classMissing, driverMissing, leftElsewhere } from '../messages/storage.js';
 import { liveClass } from '../references/live-class.js';
 import { parameterReference, type SecretReference } from '../references/secret-reference.js';
 import { castOf, command, deletionOf, patchOf } from './commands.js';
@@ -9,12 +9,28 @@ import { type Remedy, run, set } from './remedy.js';
 import { again, canRetry, type Storage, storageOf } from './storage-subject.js';
 import { type About, findByKey } from './world.js';
 
-/** The first secret that parameters refer to: `secret:name/key` or `secret:name.namespace.svc/key`. */
-function secretOf({ kind, object }: Storage, { world }: About): SecretReference | undefined {
-  const named = findByKey(world.storageClasses, object.storageClassName ?? '');
+/** The parameters that a volume has itself, which come before those of its class. */
+function ownParameters(
+  { kind, object }: Storage,
+  { world }: About,
+): Readonly<Record<string, string>> {
+  if (kind === 'Volume') return object.parameters ?? {};
+  const { namespace = '', source } = object;
+  return findByKey(world.volumes, `${namespace}/${source.volume}`)?.parameters ?? {};
+}
+
+/**
+ * The first secret that the parameters of driver calls refer to: `secret:name/key` or `secret:name.namespace.svc/key`.
+ * Captured parameters serve only without a class.
+ */
+function secretOf(storage: Storage, about: About): SecretReference | undefined {
+  const { object } = storage;
+  const named = findByKey(about.world.storageClasses, object.storageClassName ?? '');
   const storageClass = liveClass(object, named);
-  const own = kind === 'Volume' ? object.parameters : {};
-  const all = { ...storageClass?.parameters, ...object.driverParameters, ...own };
+  const all = {
+    ...(storageClass ? storageClass.parameters : object.driverParameters),
+    ...ownParameters(storage, about),
+  };
   for (const [key, value] of Object.entries(all)) {
     const parsed = parameterReference(key, value, object.namespace);
     if (parsed.type === 'reference') return parsed.reference;
@@ -77,12 +93,14 @@ function isOutcomeUnknown({ status, handle = '', metadata }: Volume): boolean {
   return status === 'Stalled' && handle === '' && !metadata.deletionRequestedAt;
 }
 
-/** The remedy for a volume whose driver refuses to delete it with its parameters. */
-function refusedDeletion(volume: Volume): Remedy {
-  const { storageClassName, handle = '', parameters = {} } = volume;
-  const retain = patchOf('volume', volume, { reclaimPolicy: 'retain' });
+/** The remedy for a volume or snapshot whose driver refuses to delete it with its parameters. */
+function refusedDeletion({ kind, object }: Storage, message: string): Remedy {
+  const retain = patchOf(kind.toLowerCase(), object, { reclaimPolicy: 'retain' });
   const without = 'remove the object without a deletion';
-  if (handle !== '') return run(retain, without);
+  if (kind === 'Snapshot' || (object.handle ?? '') !== '' || leftElsewhere.isIn(message))
+    return run(retain, without);
+  const volume = object;
+  const { storageClassName, parameters = {} } = volume;
   const isOwn = Object.keys(parameters).length > 0;
   return set(
     isOwn
@@ -117,9 +135,7 @@ export function wrongParameters(about: About): Remedy {
   const path = wrongPath(about, storage);
   if (path) return path;
   if (object.metadata.deletionRequestedAt !== undefined)
-    return kind === 'Volume'
-      ? refusedDeletion(object)
-      : again(about, 'the driver to accept what the message names');
+    return refusedDeletion(storage, about.message);
   const isUnknown = kind === 'Volume' && isOutcomeUnknown(object);
   if (isUnknown && className !== '' && Object.keys(object.parameters ?? {}).length === 0)
     return set(

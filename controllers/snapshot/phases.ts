@@ -42,7 +42,7 @@ export const transitions = [
     'Failed',
     'retried',
     'Pending',
-    'by a user, or by a change of snapshot or secret; it has the data of the time of the retry',
+    'by a user, or by a change of snapshot, class or secret; it has the data of the time of the retry',
   ),
   row('S8', 'Pending', 'forgotten', 'None', 'no driver was called'),
   row(
@@ -83,6 +83,15 @@ export const transitions = [
     'the handle is kept; deletion is retried with backoff',
   ),
   row('S13', 'Ready', 'lost', 'Failed', 'found absent by two probes: SnapshotLost'),
+  row(
+    'S14',
+    'Ready',
+    'forgotten',
+    'None',
+    'reclaim policy retain: the object is removed, the copy is kept',
+  ),
+  row('S14', 'Failed', 'forgotten', 'None', 'the same, also after a refused deletion'),
+  row('S14', 'Deleting', 'forgotten', 'None', 'the same, once its node refused the deletion'),
 ] as const satisfies readonly {
   readonly id: `S${number}`;
   readonly from: SnapshotPhase | 'None';

@@ -36,6 +36,13 @@ function situation(
   };
 }
 
+/** One that is being deleted under retain, after a deletion call with this outcome. */
+function refused(outcome: string): Partial<Snapshot> & { readonly deleting: true } {
+  const call = { call: 'deleteSnapshot', startedAt: '', message: '', nextTryAt: '' } as const;
+  const lastOperation = { ...call, outcome };
+  return { driver: 'd', reclaimPolicy: 'retain', lastOperation, deleting: true };
+}
+
 describe('snapshot plan', () => {
   it('S2 says why its source is not there', () => {
     const failed: Volume = { ...source, status: 'Failed', failureMessage: 'quota exceeded' };
@@ -121,6 +128,36 @@ describe('snapshot plan', () => {
     [
       'S11 goes on deleting',
       situation({ status: 'Deleting', driver: 'd', deleting: true }),
+      'delete',
+    ],
+    [
+      'S14 keeps the copy of a Ready one under retain',
+      situation({ status: 'Ready', handle: 'h', reclaimPolicy: 'retain', deleting: true }),
+      'forget',
+    ],
+    [
+      'S14 keeps the copy after a deletion that failed under retain',
+      situation({ ...refused('PermissionDenied'), status: 'Failed', handle: 'h' }),
+      'forget',
+    ],
+    [
+      'S10 looks for what a creation without a handle left, also under retain',
+      situation({ status: 'Failed', driver: 'd', reclaimPolicy: 'retain', deleting: true }),
+      'startDeleting',
+    ],
+    [
+      'S10 looks for it until the driver refuses its parameters',
+      situation({ ...refused('PermissionDenied'), status: 'Failed' }),
+      'startDeleting',
+    ],
+    [
+      'S14 leaves it under retain once the driver refuses its parameters',
+      situation({ ...refused('InvalidParameters'), status: 'Failed' }),
+      'forget',
+    ],
+    [
+      'S11 goes on under retain while a call may delete the copy',
+      situation({ ...refused('Timeout'), status: 'Deleting', handle: 'h' }),
       'delete',
     ],
     ['S13 is looked after', situation({ status: 'Ready' }, { probeDue: true }), 'probe'],

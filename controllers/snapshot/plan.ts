@@ -1,6 +1,7 @@
 import type { Volume } from '../volume/kind.js';
 import type { Snapshot } from './kind.js';
 import { isDeletionDone } from '../provisioned/conditions.js';
+import { isRefusal } from '../provisioned/failure.js';
 import { nextPhase, type NextSnapshotPhase } from './phases.js';
 import type { Reason } from '../reasons/index.js';
 import { quotedVolume, sourceDeleting, sourceMissing } from '../messages/storage.js';
@@ -32,6 +33,17 @@ export type SnapshotAction =
   /** No driver was called: delete only the object. */
   | { readonly type: 'forget' };
 
+/** Whether a snapshot in deletion is removed without a deletion at its provider, because of its reclaim policy. */
+function isKept({ handle = '', lastOperation, reclaimPolicy, status }: Snapshot): boolean {
+  if (reclaimPolicy !== 'retain') return false;
+  const isCalled = lastOperation?.call === 'deleteSnapshot';
+  const outcome = isCalled ? lastOperation.outcome : '';
+  // A call that may have deleted the copy is repeated until its outcome is known.
+  if (status === 'Deleting' && !isRefusal(outcome)) return false;
+  // Remains of an attempt without a handle are looked for, unless the driver refuses its parameters.
+  return handle !== '' || outcome === 'InvalidParameters';
+}
+
 function planDeletion(snapshot: Snapshot): SnapshotAction {
   // Driver and parameters are captured before the first call: without them no driver was called.
   const begun = (snapshot.driver ?? '') !== '' || (snapshot.handle ?? '') !== '';
@@ -46,10 +58,10 @@ function planDeletion(snapshot: Snapshot): SnapshotAction {
     case 'Ready':
     case 'Failed':
       if ((snapshot.restoresInFlight?.length ?? 0) > 0) return { type: 'waitForRestores' };
-      if (phase === 'Failed' && !begun) return { type: 'forget' };
+      if ((phase === 'Failed' && !begun) || isKept(snapshot)) return { type: 'forget' };
       return { type: 'startDeleting', status: nextPhase(phase, 'deleting') };
     case 'Deleting':
-      return begun && !isDeletionDone(snapshot.conditions)
+      return begun && !isDeletionDone(snapshot.conditions) && !isKept(snapshot)
         ? { type: 'delete' }
         : { type: 'forget' };
   }

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { settle } from 'kedge/testing';
+import { nodes } from '../node/kind.js';
 import { type Snapshot, snapshots } from './kind.js';
 import { testRows } from '../testing/row-tests.js';
 import type { StorageWorld } from '../testing/storage-world.js';
@@ -45,6 +46,20 @@ async function withoutSecret(world: StorageWorld): Promise<void> {
 /** Changes the labels of the snapshot like a user, which causes another attempt. */
 async function retry(world: StorageWorld): Promise<void> {
   await world.store.update(snapshots, { ...(await snapshot(world)), labels: { again: 'yes' } });
+  await settle();
+}
+
+async function retain(world: StorageWorld): Promise<void> {
+  const reclaimPolicy = 'retain' as const;
+  await world.store.update(snapshots, { ...(await snapshot(world)), reclaimPolicy });
+  await settle();
+}
+
+/** Moves the snapshot to a node that is NotReady. */
+async function atSilentNode(world: StorageWorld): Promise<void> {
+  await world.store.create(nodes, { name: 'far' });
+  await world.store.updateStatus(nodes, { name: 'far' }, { status: 'NotReady' });
+  await world.store.updateStatus(snapshots, key, { topology: { 'svc.io/node': 'far' } });
   await settle();
 }
 
@@ -145,6 +160,33 @@ describe('transitions of a snapshot', () => {
       await failing(world, { observeSnapshot: 'NotFound' });
       await world.clock.advance(2 * hour);
       expect((await snapshot(world)).failureMessage).to.match(/^SnapshotLost/);
+    },
+    'S14 Ready forgotten': async (world) => {
+      await made(world);
+      await retain(world);
+      await remove(world);
+      expect(count(world, 'deleteSnapshot')).to.equal(0);
+      expect(world.driver.made.size, 'the volume and the copy').to.equal(2);
+    },
+    'S14 Failed forgotten': async (world) => {
+      await failing(world, { deleteSnapshot: 'InvalidParameters' });
+      await remove(world);
+      expect((await snapshot(world)).failureMessage).to.match(
+        /; or set reclaimPolicy to retain to remove the object without a deletion$/,
+      );
+      await retain(world);
+      expect(await world.store.get(snapshots, key)).to.equal(undefined);
+    },
+    'S14 Deleting forgotten': async (world) => {
+      await made(world);
+      await atSilentNode(world);
+      await remove(world);
+      await retain(world);
+      expect(await snapshot(world), 'no answer of the node').to.include({ status: 'Deleting' });
+      const call = { call: 'deleteSnapshot', startedAt: '', message: 'no', nextTryAt: '' };
+      const lastOperation = { ...call, outcome: 'InvalidParameters' };
+      await world.store.updateStatus(snapshots, key, { lastOperation });
+      await settle();
     },
   });
 });

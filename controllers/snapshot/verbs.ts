@@ -146,6 +146,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
       field('Source', snapshot.source.volume),
       field('Driver', snapshot.driver),
       field('Handle', shownHandle(snapshot.handle)),
+      field('Reclaim policy', snapshot.reclaimPolicy),
       field('Restore size', size === undefined ? undefined : `${size} bytes`),
       field('Ready at', snapshot.readyAt),
       field('Attempts', snapshot.attempts),

@@ -28,6 +28,8 @@ export class PlayedDriver {
   configured: (() => Parameters) | undefined;
   /** Labels of nodes for the topology of its volumes. */
   topologyKeys: readonly string[] = [];
+  /** The capability of this name: parameters with secrets. */
+  sensitiveParameters: readonly string[] = [];
   /** Parameters that name the place of a volume, by label. */
   placeParameters: Readonly<Record<string, readonly string[]>> = {};
   /** Labels that the topology of a volume must have. */
@@ -106,7 +108,7 @@ export class PlayedDriver {
           ? {}
           : { requiredTopologyKeys: this.requiredTopologyKeys }),
         adoptsOffline: this.adoptsOffline,
-        sensitiveParameters: [],
+        sensitiveParameters: this.sensitiveParameters,
         ownsData: true,
       }),
       validateParameters: () => [],

@@ -77,7 +77,7 @@ export class VolumeReads {
     if (!found || isOf(found, request.volume)) return found;
     throw new DriverError(
       'InvalidParameters',
-      `Amazon EBS volume ${found.id} is named ${shownName(found)}: it does not belong to the volume with uid ${request.volume.uid}`,
+      `Amazon EBS volume ${found.id} is named ${shownName(found)}: it does not belong to the volume with uid ${request.volume.uid}; ${renamed(request.volume)}`,
     );
   }
 
@@ -120,4 +120,13 @@ export function attachmentOf({
   attachments,
 }: Pick<CloudVolume, 'attachments'>): CloudVolume['attachments'][number] | undefined {
   return attachments.find(({ state }) => state !== 'detached');
+}
+
+/** How a volume is recognized again whose tag was changed. */
+function renamed(volume: VolumeIdentity): string {
+  const [key, value] =
+    volume.importedAs === undefined
+      ? [tagKeys.uid, volume.uid]
+      : [tagKeys.name, volumeName(volume)];
+  return `if its tag ${key} was changed, give it the value ${value} again`;
 }

@@ -440,6 +440,7 @@ export const comments: Readonly<Record<string, string>> = {
   "api.ServiceService.Watch": "Streams every change after resource_version, in order, each once. Over REST also: the list path with ?watch=true.",
   "api.Snapshot": "A copy of one volume at one point in time (specification section 2.3).",
   "api.Snapshot.Source.volume": "A volume in the same namespace.",
+  "api.Snapshot.reclaim_policy": "With retain, the copy stays at its provider when the object is deleted. Default: delete.",
   "api.Snapshot.restore_size": "Minimum size of a volume created from it, in bytes.",
   "api.Snapshot.restores_in_flight": "Uids of volumes that are being created from it.",
   "api.Snapshot.size_bytes": "Size of its source when it was created, in bytes.",

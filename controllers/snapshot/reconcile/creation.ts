@@ -35,9 +35,10 @@ export class SnapshotCreation {
       holderOf(volumes, source),
       holderOf(snapshots, snapshot),
     );
+    const ownParameters = Object.keys(source.parameters ?? {});
     const caller = this.#effects.callingProcess(source);
     try {
-      const captured = { ...snapshot, driver, driverParameters, storageClassName };
+      const captured = { ...snapshot, driver, driverParameters, storageClassName, ownParameters };
       await this.#effects.prepare(captured, request.signal);
     } catch (thrown) {
       // Other errors do not count as a failure of the snapshot: they are retried with the controller's backoff.
@@ -49,6 +50,7 @@ export class SnapshotCreation {
       status: nextPhase('Pending', 'started'),
       driver,
       driverParameters,
+      ownParameters,
       storageClassName,
       sizeBytes: source.sizeBytes ?? '0',
       sourceUid: source.metadata.uid,

@@ -1,9 +1,10 @@
-import type { ReconcileContext } from 'kedge';
-import type { Driver, SnapshotHandleRequest } from '@kedge/driver-sdk';
+import { keyString, type Lister, type ReconcileContext } from 'kedge';
+import type { Driver, Parameters, SnapshotHandleRequest } from '@kedge/driver-sdk';
 import type { ProvisionedOptions } from '../../provisioned/contract.js';
 import { ProvisionedEffects } from '../../provisioned/effects.js';
 import { leaveInFlight } from '../../provisioned/in-flight.js';
 import { requireSeen } from '../../provisioned/retries.js';
+import { holderOf } from '../../secret/index.js';
 import { storageClasses } from '../../storage-class/kind.js';
 import { type Volume, volumes } from '../../volume/kind.js';
 import { type Snapshot, type SnapshotStatus, snapshots } from '../kind.js';
@@ -88,7 +89,8 @@ export class SnapshotEffects extends ProvisionedEffects<Snapshot, SnapshotField,
     const { manager, node } = this.options;
     const { driver: name = '', driverParameters = {}, storageClassName = '', handle } = snapshot;
     const live = manager.informer(storageClasses).lister.get(storageClassName);
-    const captured = { driver: name, driverParameters, storageClassName };
+    const parameters = this.#ownParameters(snapshot);
+    const captured = { driver: name, driverParameters, storageClassName, parameters };
     const { driver, resolved } = await this.resolve(snapshot, captured, live);
     const { uid } = snapshot.metadata;
     const request = {
@@ -101,4 +103,32 @@ export class SnapshotEffects extends ProvisionedEffects<Snapshot, SnapshotField,
     };
     return { driver, request };
   }
+
+  /**
+   * The parameters that the source has itself, or had when it was deleted: a credential among them comes before that of
+   * the class, which may be for another account.
+   */
+  #ownParameters(snapshot: Snapshot): Parameters {
+    const { manager, resolver } = this.options;
+    const { driverParameters = {}, ownParameters = [] } = snapshot;
+    const source = sourceIn(manager.informer(volumes).lister, snapshot);
+    if (source)
+      return resolver.rebind(
+        source.parameters ?? {},
+        holderOf(volumes, source),
+        holderOf(snapshots, snapshot),
+      );
+    return Object.fromEntries(
+      Object.entries(driverParameters).filter(([key]) => ownParameters.includes(key)),
+    );
+  }
+}
+
+/** The source of a snapshot; undefined if it was deleted. A later volume of its name is another one. */
+export function sourceIn(
+  lister: Pick<Lister<Volume>, 'get'>,
+  { namespace = '', source, sourceUid = '' }: Snapshot,
+): Volume | undefined {
+  const named = lister.get(keyString({ namespace, name: source.volume }));
+  return sourceUid === '' || named?.metadata.uid === sourceUid ? named : undefined;
 }

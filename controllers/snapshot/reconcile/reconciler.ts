@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import { done, type ReconcileContext, requeueAfter, type Result } from 'kedge';
+import type { Parameters } from '@kedge/driver-sdk';
 import type { GoneNodes } from '../../node/gone-nodes.js';
 import { secretVersions } from '../../provisioned/inputs.js';
 import { Probes } from '../../provisioned/probes.js';
@@ -6,7 +8,8 @@ import { driverErrorOf } from '../../provisioned/retries.js';
 import { storageClasses } from '../../storage-class/kind.js';
 import { liveClass } from '../../references/live-class.js';
 import { volumes } from '../../volume/kind.js';
-import { SnapshotEffects, type SnapshotControllerOptions, withHome } from './effects.js';
+import { isSealed, sealedBody } from '../../secret/index.js';
+import { SnapshotEffects, type SnapshotControllerOptions, sourceIn, withHome } from './effects.js';
 import { Handover } from './handover.js';
 import { type Snapshot, snapshots } from '../kind.js';
 import { SnapshotCreation } from './creation.js';
@@ -14,6 +17,11 @@ import { nextPhase } from '../phases.js';
 import { planSnapshot, type SnapshotSituation } from '../plan.js';
 import { Removal } from './removal.js';
 import type { Reason } from '../../reasons/index.js';
+
+/** A parameter value. Each copy of a sealed literal is another text. */
+function bodyOf(value: string): string {
+  return isSealed(value) ? sealedBody(value) : value;
+}
 
 /** Effects of the snapshot state machine; decisions are in plan.ts. */
 export class SnapshotReconciler {
@@ -87,20 +95,40 @@ export class SnapshotReconciler {
 
   #situation(given: Snapshot): SnapshotSituation {
     const { manager } = this.#options;
-    const key = `${given.namespace}/${given.source.volume}`;
-    const named = manager.informer(volumes).lister.get(key);
-    // A later volume of the same name is not the source.
-    const source = !given.sourceUid || named?.metadata.uid === given.sourceUid ? named : undefined;
+    const { lister } = manager.informer(volumes);
+    const named = lister.get(`${given.namespace}/${given.source.volume}`);
+    const source = sourceIn(lister, given);
     const snapshot = given.status === 'Pending' ? given : withHome(given, source);
     const className = snapshot.storageClassName ?? named?.storageClassName ?? '';
     const ofName = manager.informer(storageClasses).lister.get(className);
     const storageClass = liveClass(snapshot, ofName);
     // A snapshot without captured parameters depends on those of its source.
     const captured = snapshot.driverParameters ?? source?.driverParameters;
-    const parameters = { ...storageClass?.parameters, ...captured };
-    const versions = secretVersions(manager, parameters, snapshot);
-    const inputs = [`snapshot@${snapshot.metadata.generation}`, ...versions].join(' ');
+    const inputs = [
+      `snapshot@${snapshot.metadata.generation}`,
+      ...secretVersions(manager, { ...storageClass?.parameters, ...captured }, snapshot),
+      ...this.#changesOfClass(storageClass?.parameters, captured, snapshot),
+    ].join(' ');
     return { snapshot, source, inputs, probeDue: this.#probes.isDue(snapshot.metadata.uid) };
+  }
+
+  /**
+   * The inputs of a failure that the class has got since its parameters were captured, such as another credential. None
+   * if it did not change, as in failures that earlier releases recorded.
+   */
+  #changesOfClass(
+    parameters: Parameters = {},
+    captured: Parameters = {},
+    snapshot: Snapshot,
+  ): readonly string[] {
+    const changed = Object.entries(parameters).filter(
+      ([key, value]) => bodyOf(value) !== bodyOf(captured[key] ?? ''),
+    );
+    if (changed.length === 0) return [];
+    const text = changed.map(([key, value]) => `${key}=${bodyOf(value)}`).sort();
+    const digest = createHash('sha256').update(text.join('\n')).digest('hex').slice(0, 16);
+    const versions = secretVersions(this.#options.manager, Object.fromEntries(changed), snapshot);
+    return [`class@${digest}`, ...versions];
   }
 
   #wait(

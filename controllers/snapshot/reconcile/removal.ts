@@ -1,5 +1,5 @@
 import { done, isDeleting, type ReconcileContext, requeueAfter, type Result } from 'kedge';
-import { errorClasses, isPending } from '@kedge/driver-sdk';
+import { type DriverErrorKind, errorClasses, isPending } from '@kedge/driver-sdk';
 import { releaseObject } from '../../provisioned/operations.js';
 import { snapshotFinalizer } from '../admission.js';
 import { keyOfSnapshot, type SnapshotEffects } from './effects.js';
@@ -58,7 +58,10 @@ export class Removal {
         // Not in the node part: the cluster part would request the deletion of a Failed snapshot again, without
         // backoff.
         ...(errorClasses[kind] === 'final' && this.#effects.part === 'cluster'
-          ? { status: nextPhase('Deleting', 'deleteFailed'), failureMessage: message }
+          ? {
+              status: nextPhase('Deleting', 'deleteFailed'),
+              failureMessage: messageWithRemedy(kind, message),
+            }
           : {}),
       }));
     }
@@ -69,4 +72,10 @@ export class Removal {
   forget(snapshot: Snapshot, request: ReconcileContext): Promise<Result> {
     return releaseObject(request, snapshots, snapshot, snapshotFinalizer);
   }
+}
+
+/** The message of a failed deletion, with the remedy that ends it if nothing is corrected. */
+function messageWithRemedy(kind: DriverErrorKind, message: string): string {
+  if (kind !== 'InvalidParameters') return message;
+  return `${message}; or set reclaimPolicy to retain to remove the object without a deletion`;
 }

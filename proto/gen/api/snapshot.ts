@@ -7,7 +7,13 @@
 /* eslint-disable */
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Condition, DescribeRequest, Description, ObjectMeta } from "./common.js";
-import { Volume, Volume_Operation } from "./volume.js";
+import {
+  Volume,
+  Volume_Operation,
+  Volume_ReclaimPolicy,
+  volume_ReclaimPolicyFromJSON,
+  volume_ReclaimPolicyToNumber,
+} from "./volume.js";
 
 /** A copy of one volume at one point in time (specification section 2.3). */
 export interface Snapshot {
@@ -15,7 +21,11 @@ export interface Snapshot {
   namespace: string;
   labels: { [key: string]: string };
   metadata?: ObjectMeta | undefined;
-  source?: Snapshot_Source | undefined;
+  source?:
+    | Snapshot_Source
+    | undefined;
+  /** With retain, the copy stays at its provider when the object is deleted. Default: delete. */
+  reclaimPolicy?: Volume_ReclaimPolicy | undefined;
   status: Snapshot_Status;
   handle: string;
   failureMessage: string;
@@ -282,6 +292,7 @@ function createBaseSnapshot(): Snapshot {
     labels: {},
     metadata: undefined,
     source: undefined,
+    reclaimPolicy: undefined,
     status: Snapshot_Status.STATUS_UNSPECIFIED,
     handle: "",
     failureMessage: "",
@@ -316,6 +327,9 @@ export const Snapshot: MessageFns<Snapshot> = {
     }
     if (message.source !== undefined) {
       Snapshot_Source.encode(message.source, writer.uint32(42).fork()).join();
+    }
+    if (message.reclaimPolicy !== undefined) {
+      writer.uint32(48).int32(volume_ReclaimPolicyToNumber(message.reclaimPolicy));
     }
     if (message.status !== Snapshot_Status.STATUS_UNSPECIFIED) {
       writer.uint32(160).int32(snapshot_StatusToNumber(message.status));
@@ -419,6 +433,14 @@ export const Snapshot: MessageFns<Snapshot> = {
             }
 
             message.source = Snapshot_Source.decode(reader, reader.uint32());
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.reclaimPolicy = volume_ReclaimPolicyFromJSON(reader.int32());
             continue;
           }
           case 20: {

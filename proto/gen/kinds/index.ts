@@ -41,5 +41,5 @@ export interface KindObjects {
 /** Stored fields that are not part of the API, with their numbers. */
 export const hiddenFields: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   Volume: { neverUsed: 38, missingSince: 39, failedWith: 40 },
-  Snapshot: { sourceUid: 35, failedWith: 36 },
+  Snapshot: { sourceUid: 35, failedWith: 36, ownParameters: 37 },
 };
