@@ -18,7 +18,7 @@ export interface InspectionOptions {
   readonly resolver: ParameterResolver;
   /** The node of this process. */
   readonly here: string;
-  /** The mark of this installation's resources. */
+  /** The id of this cluster, with which its resources are marked. */
   readonly clusterId: string;
 }
 

@@ -38,7 +38,7 @@ export const sizeTooSmall = messageForm(
   'its size {size} is less than snapshot "{snapshot}" requires: {least} bytes',
 );
 
-/** The source volume of a snapshot was deleted. */
+/** The source volume of a snapshot does not exist any more. */
 export const sourceMissing = messageForm('volume "{volume}" does not exist any more');
 
 /** The source volume of a snapshot is being deleted. */
@@ -47,7 +47,7 @@ export const sourceDeleting = messageForm('volume "{volume}" is being deleted');
 /** The storage class of a volume does not exist. */
 export const classMissing = messageForm('storage class "{storageClass}" does not exist');
 
-/** The driver of a storage class is not configured. */
+/** This daemon does not have the driver of a storage class. */
 export const driverMissing = messageForm('driver {driver} is not registered');
 
 /** A deletion whose parameters are refused is not continued with those that the class has now. */

@@ -124,7 +124,7 @@ describe('a namespace that is being deleted', () => {
     expect(await remaining()).to.include({
       reason: 'InUse',
       message:
-        'waits for the deletion of its objects: snapshot "shop/s" is the source of volume "till/copy", which is not provisioned yet; wait until it is, or delete that volume first',
+        'waits for the deletion of its objects: snapshot "shop/s" is the source of volume "till/copy", which is not provisioned yet; wait until the volume is provisioned, or delete it first',
     });
     await store.updateStatus(volumes, copy, { status: 'Provisioning' });
     await settle();

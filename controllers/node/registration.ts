@@ -42,7 +42,7 @@ export interface NodeRegistrationOptions {
   readonly onReplaced: (error: StatusError) => void;
 }
 
-/** Represents the id of an agent of an earlier release. */
+/** Stands in log lines for the id of an agent of an earlier release, which writes none. */
 const withoutId = 'of an earlier release, without an id';
 
 /** Status fields of a node that its agent writes. */
@@ -60,15 +60,17 @@ type Report = Required<
   >
 >;
 
-/** The result of a registration with an existing object. */
+/** The result of a registration at an existing node object. */
 type Introduced =
+  /** This process is the agent of the node now. */
   | { readonly type: 'introduced'; readonly uid: string }
+  /** Another live process is the agent of the node. */
   | { readonly type: 'held'; readonly agent: string };
 
 /** The result of a heartbeat. */
 type Beat =
   | { readonly type: 'reported' }
-  /** The object of this node was deleted or recreated since its registration. */
+  /** The node object was deleted or recreated since the registration, or this process has not registered it yet. */
   | { readonly type: 'otherNode' }
   /** Another process is the agent of the node. */
   | { readonly type: 'held'; readonly agent: string };
@@ -79,7 +81,7 @@ export class NodeRegistration implements Runnable {
   readonly #options: NodeRegistrationOptions;
   readonly #stop = new AbortController();
   #beating: Promise<void> | undefined;
-  /** Uid of the node object at registration. */
+  /** Uid of the node object at registration; undefined until then. */
   #uid: string | undefined;
 
   constructor(options: NodeRegistrationOptions) {

@@ -3,7 +3,7 @@ import type { Volume } from '../volume/kind.js';
 import type { Snapshot } from './kind.js';
 import { quotedVolume } from '../messages/storage.js';
 
-/** The fields of a restored volume that the rule reads. */
+/** The fields of a restored volume that {@link snapshotObstacle} reads. */
 export type MadeVolume = Pick<Volume, 'namespace' | 'name' | 'status'> & {
   readonly metadata: { readonly deletionRequestedAt?: string };
 };
@@ -19,6 +19,6 @@ export function snapshotObstacle(
   const waiting = made.find((v) => (v.status ?? 'Pending') === 'Pending' && !isDeleting(v));
   return (
     waiting &&
-    `snapshot "${namespace}/${name}" is the source of ${quotedVolume.format({ volume: `${waiting.namespace}/${waiting.name}` })}, which is not provisioned yet; wait until it is, or delete that volume first`
+    `snapshot "${namespace}/${name}" is the source of ${quotedVolume.format({ volume: `${waiting.namespace}/${waiting.name}` })}, which is not provisioned yet; wait until the volume is provisioned, or delete it first`
   );
 }

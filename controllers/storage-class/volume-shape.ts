@@ -10,7 +10,7 @@ const processDriver = 'local-host';
 /** The basis of validation of a volume: its class, or the captured values of a deleted one. */
 export interface ShapeBasis {
   readonly driver: Driver;
-  /** In messages, such as `class "fast"`. */
+  /** The basis in messages, such as `class "fast"`. */
   readonly label: string;
   readonly parameters: Parameters;
   readonly reclaimPolicy: ReclaimPolicy | undefined;
@@ -39,7 +39,10 @@ export function policyOf(
   return reclaimPolicy ?? storageClass?.reclaimPolicy ?? 'retain';
 }
 
-/** Rules for volumes and claimTemplates (rules 4, 6 and 8). */
+/**
+ * Checks a volume or claimTemplate against its driver and basis: access mode, parameters, and no policy `delete` for
+ * data of the user (specification rules 4, 6 and 8).
+ */
 export function shapeViolations(shape: VolumeShape, basis: ShapeBasis): readonly FieldViolation[] {
   const { driver, label } = basis;
   const violations: FieldViolation[] = [];

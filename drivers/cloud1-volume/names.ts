@@ -1,4 +1,4 @@
-/** The mark in a volume's description, by which an installation finds its volumes. */
+/** The mark in a volume's description: the cluster and the object to which the volume belongs. */
 export interface Mark {
   readonly cluster: string;
   readonly uid: string;

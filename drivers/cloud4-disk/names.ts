@@ -64,7 +64,7 @@ export function lastPart(url: string): string {
   return url.slice(url.lastIndexOf('/') + 1);
 }
 
-/** The mark in the description of a disk or snapshot, by which an installation finds its resources. */
+/** The mark in the description of a disk or snapshot: the cluster and the object to which it belongs. */
 export interface Mark {
   readonly cluster: string;
   readonly uid: string;
@@ -84,7 +84,9 @@ export function markOf(description: string): Mark | undefined {
   return cluster === undefined || uid === undefined ? undefined : { cluster, uid, createdFor };
 }
 
-/** Whether a text can be the name of an instance, a disk or a snapshot. The provider refuses a path with another one. */
+/**
+ * Whether a text can be the name of an instance, a disk or a snapshot. The provider refuses a path with another one.
+ */
 export function isResourceName(text: string): boolean {
   return /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text);
 }

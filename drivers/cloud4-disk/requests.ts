@@ -26,7 +26,10 @@ export async function ifFound<T>(read: Promise<T>): Promise<T | undefined> {
   });
 }
 
-/** Returns a requested size in GiB, rounded up, at least the provider's minimum. @throws DriverError above the maximum */
+/**
+ * Returns a requested size in GiB, rounded up, at least the provider's minimum.
+ * @throws DriverError above the maximum
+ */
 export function requireSize(sizeBytes: bigint, diskType: string): number {
   const gib = gibOf(sizeBytes, sizeGibMin[diskType === 'pd-extreme' ? diskType : 'other']);
   if (gib <= sizeGibMax) return gib;
@@ -40,7 +43,7 @@ export function requireSize(sizeBytes: bigint, diskType: string): number {
 export class Requests {
   readonly api: Cloud4Api;
   readonly client: ProviderClient;
-  /** The id of this installation in the descriptions of its resources. */
+  /** The id of this cluster in the descriptions of its resources. */
   readonly cluster: string;
   readonly #authorizations: Authorizations;
   /** Valid keys by the id of the credential: reading one takes longer than the rest of a call. */

@@ -17,7 +17,7 @@ export interface CloudSnapshot extends SnapshotPath {
   /** Number of the snapshot, as of a disk. */
   readonly id: string | undefined;
   readonly status: string;
-  /** Size of its disk at the time of the snapshot. */
+  /** Size of its disk at the time of the snapshot; 0 until the provider reports it. */
   readonly sizeGib: number;
   readonly description: string;
 }
@@ -33,7 +33,7 @@ export interface CloudInstance {
   }[];
 }
 
-/** A size, which is a text on the wire. */
+/** Reads a size in GiB. The provider sends 64-bit numbers as strings. */
 function sizeOf(fields: Fields, key: string): number {
   const size = Number(fields.id(key));
   return Number.isSafeInteger(size) && size >= 0 ? size : fields.number(key);
@@ -61,7 +61,7 @@ export function snapshotOf(project: string, fields: Fields): CloudSnapshot {
     id: fields.optionalId('id'),
     name: fields.text('name'),
     status: fields.text('status'),
-    // The provider reports the size once it has begun.
+    // The provider omits the size until it has started the snapshot.
     sizeGib: fields.has('diskSizeGb') ? sizeOf(fields, 'diskSizeGb') : 0,
     description: fields.optionalText('description') ?? '',
   };

@@ -52,7 +52,10 @@ export async function checkNode(
 
 const entryForm = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(\.img)?$/;
 
-/** Complete volumes and snapshots in a folder. */
+/**
+ * The complete volumes or snapshots in a folder; none if the folder does not exist. Entries of unfinished calls have
+ * other names and are omitted.
+ */
 async function entriesIn(
   { files }: NodeHost,
   folder: string,
@@ -72,7 +75,10 @@ async function entriesIn(
   return found;
 }
 
-/** The volumes and snapshots in a root, which has the mark of one installation. */
+/**
+ * The volumes and snapshots in a root. They belong to `cluster`, because the root is used only if it has the mark of
+ * this cluster.
+ */
 export function listRoot(
   root: StorageRoot,
   host: NodeHost,

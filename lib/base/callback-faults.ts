@@ -10,9 +10,10 @@ export interface CallbackFaultsOptions {
 }
 
 /**
- * Reports callbacks of the embedder that threw: one log line each, and the counter
- * `callback_faults_total` with the labels `part` and `callback`. Never throws if its dependencies are
- * guarded (see {@link guardedLogger}, {@link guardedMetrics}).
+ * Reports faults of the embedder's callbacks: a callback that threw, or returned a value that its type forbids. Each
+ * fault is one error line of the log, and increments the counter `callback_faults_total` with the labels `part` and
+ * `callback`. Never throws if its logger and its metrics are guarded (see {@link guardedLogger},
+ * {@link guardedMetrics}).
  */
 export class CallbackFaults {
   readonly #part: string;

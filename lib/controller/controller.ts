@@ -246,10 +246,10 @@ export class Controller {
   }
 
   /**
-   * Starts the workers once every watched cache has synced and this controller received its initial list. A second
-   * call returns the first one's promise.
-   * @throws StatusError FailedPrecondition when the controller is stopped, before or meanwhile, or a
-   * watched informer is closed; errors of the store when its records are read.
+   * Starts the workers once every watched cache has synced, this controller has received the initial list of each, and
+   * its stored retries and requeues were read. A second call returns the promise of the first.
+   * @throws StatusError FailedPrecondition if the controller was stopped before or during the start, or a watched
+   * informer is closed; errors of the store, when the stored retries are read
    */
   start(): Promise<void> {
     this.#started ??= this.#start();

@@ -47,7 +47,7 @@ export class SchemaRegistry {
     this.#files = createFileRegistry(hideFields(fromBinary(FileDescriptorSetSchema, bytes)));
   }
 
-  /** The registry, to read custom options of descriptors. */
+  /** The registry of all descriptors, with which custom options of descriptors are read. */
   get registry(): Registry {
     return this.#files;
   }
@@ -60,7 +60,10 @@ export class SchemaRegistry {
     return found;
   }
 
-  /** The file that declares a message, enum, service, extension or method; undefined for an unknown one. */
+  /**
+   * The file that declares a message, enum, service or extension, or a member of one, such as a method. Undefined for
+   * any other name; the member itself is not checked.
+   */
   fileOf(symbol: string): DescFile | undefined {
     const name = symbol.replace(/^\./, '');
     const found = this.#files.get(name) ?? this.#files.get(name.slice(0, name.lastIndexOf('.')));

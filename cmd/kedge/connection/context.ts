@@ -100,7 +100,10 @@ export async function useContext(name: string): Promise<void> {
   await writeContexts({ current: name, contexts });
 }
 
-/** Renames a context, which stays the current one if it was. @throws StatusError Unavailable (ContextsUnusable) */
+/**
+ * Renames a context; if it is the current one, it stays so. The caller checks that `from` is stored and `to` is not.
+ * @throws StatusError Unavailable (ContextsUnusable)
+ */
 export async function renameContext(from: string, to: string): Promise<void> {
   const { current, contexts } = await readContexts();
   const renamed = Object.entries(contexts).map(([name, context]) => [
@@ -113,7 +116,10 @@ export async function renameContext(from: string, to: string): Promise<void> {
   });
 }
 
-/** Removes a context; no context is current if it was. @throws StatusError Unavailable (ContextsUnusable) */
+/**
+ * Removes a context. If it was the current one, no context is current afterwards.
+ * @throws StatusError Unavailable (ContextsUnusable)
+ */
 export async function deleteContext(name: string): Promise<void> {
   const { current, contexts } = await readContexts();
   const others = Object.entries(contexts).filter(([other]) => other !== name);

@@ -48,8 +48,8 @@ If a command has several errors, the first one determines the code. \`kedge exec
 | Part                                      | Meaning                                                            |
 | ----------------------------------------- | ------------------------------------------------------------------ |
 | \`{.status}\`, \`{.labels['app.io/name']}\`   | a field; several values are separated by spaces                    |
-| \`{.items[0]}\`, \`[-1]\`, \`[1:3]\`, \`[*]\`     | items of a list                                                    |
-| \`{.items[?(@.status=="Bound")].name}\`     | items for which \`==\`, \`!=\`, \`<\`, \`<=\`, \`>\` or \`>=\` holds, or a field exists |
+| \`{.items[0]}\`, \`[-1]\`, \`[1:3]\`, \`[*]\`     | one item of a list, the last one, those from 1 to before 3, all    |
+| \`{.items[?(@.status=="Bound")].name}\`     | the items for which \`==\`, \`!=\`, \`<\`, \`<=\`, \`>\` or \`>=\` holds; \`[?(@.size)]\`: those that have the field |
 | \`{range .items[*]}{.name}{"\\n"}{end}\`     | for each item; \`$\` is the whole document                           |
 
 Recursive descent (\`..\`) and expressions are not supported. A field that the kind does not have is refused.

@@ -54,7 +54,9 @@ async function configOf(options: ConfigOptions, file: string | undefined): Promi
   return resolveSettings({ ...sources, profile: localProfile(directory) });
 }
 
-/** Renders a configuration as an equivalent file. */
+/**
+ * Renders a configuration as TOML: all settings in effect, including those of flags, the environment and the profile.
+ */
 export function configurationFile(config: DaemonConfig): string {
   const tables: Record<string, Record<string, unknown>> = {};
   for (const [key, value] of settingsByKey(config)) {

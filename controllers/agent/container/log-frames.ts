@@ -1,7 +1,7 @@
 import type { LogCursor, LogLine } from '../runtime/log.js';
 import type { StreamPiece } from './engine/stream-frames.js';
 
-/** Longer lines are split here, which bounds memory regardless of the workload's output. */
+/** Maximum bytes of a line. A longer line is split, so that the memory of an unfinished line is bounded. */
 const lineBytesMax = 64 * 1024;
 
 /**

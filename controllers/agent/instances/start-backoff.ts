@@ -11,18 +11,19 @@ export interface StartBackoffOptions {
   readonly policy: ControllerPolicy;
 }
 
-/** A start that failed. */
+/** The consequence of a failed start. */
 export interface FailedStart {
-  /** New value for the status. */
+  /** The new value of the instance's `backoff`. */
   readonly backoff: InstanceBackoff;
   /** Delay until the next start, milliseconds. */
   readonly delayMs: number;
 }
 
 /**
- * Backoff of workload starts. Failed starts and attaches notify the agent, which would otherwise retry immediately. The
- * backoff is in the status of the instance, so that it survives a restart of the agent. A new generation of the
- * instance resets it.
+ * Backoff of workload starts. A failed start or attach changes the status of the instance, and the agent would retry
+ * at this change immediately. The backoff is stored in that status, so that it survives a restart of the agent. A new
+ * generation of the instance starts at once, with no failed starts; the counters of crashes, engine ends and failed
+ * pulls are kept.
  */
 export class StartBackoff {
   readonly #options: StartBackoffOptions;
@@ -31,7 +32,7 @@ export class StartBackoff {
     this.#options = options;
   }
 
-  /** Milliseconds until the next start; 0 if it is due. */
+  /** Milliseconds until the next start; 0 if it is due, or the last failed start was of another generation. */
   leftMs({ backoff, metadata }: Instance): number {
     const { clock, policy } = this.#options;
     if (backoff?.generation !== metadata.generation) return 0;

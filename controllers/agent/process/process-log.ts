@@ -19,7 +19,7 @@ export interface ProcessLogOptions {
   readonly probeMs: number;
 }
 
-/** Yields the lines of the log file that all runs of a workload share. */
+/** Yields the requested lines of a workload's log file, which has the output of all its runs. */
 export async function* readProcessLog(
   file: string,
   { after, until, ...request }: LogRequest,
@@ -47,7 +47,7 @@ export async function* readProcessLog(
   }
 }
 
-/** Lines of the previous run; undefined if there is none, or its output is not separated. */
+/** The lines of the previous run; undefined if there is none, or where its output begins or ends is not recorded. */
 export function readPreviousRun(file: string): AsyncIterable<LogLine> | undefined {
   const [from, to] = runStarts(file);
   return to && previousLines(file, from, to);

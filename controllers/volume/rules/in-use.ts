@@ -14,12 +14,12 @@ export function deletionObstacle(volume: Volume): string | undefined {
   return `${quotedVolume.format({ volume: `${namespace}/${name}` })} is bound to ${claim}; delete the service or scale it down first`;
 }
 
-/** The fields of a snapshot that the rule reads. */
+/** The fields of a snapshot that {@link waitingCopy} reads. */
 export type Copy = Pick<Snapshot, 'namespace' | 'name' | 'status'> & {
   readonly metadata: Pick<Snapshot['metadata'], 'deletionRequestedAt'>;
 };
 
-/** Snapshots that are named in a message. */
+/** Maximum number of snapshots that a message names. */
 const shownCopiesMax = 5;
 
 /** The value of the index `sourceVolume` for snapshots of a volume. */
@@ -28,8 +28,8 @@ export function sourceValue({ namespace, name }: Pick<Volume, 'namespace' | 'nam
 }
 
 /**
- * The snapshot that blocks the deletion of a volume, with the remedy; undefined if none does. A snapshot in
- * progress delays the deletion instead.
+ * The reason why a volume can't be deleted now, with the remedy: a snapshot of it has not been started. Undefined if
+ * there is none. A snapshot in progress delays the deletion instead; see {@link deletionWaitsFor}.
  * @param copies all snapshots of the volume
  */
 export function waitingCopy(
@@ -39,11 +39,12 @@ export function waitingCopy(
   const waiting = copies.find((s) => (s.status ?? 'Pending') === 'Pending' && !isDeleting(s));
   if (!waiting) return undefined;
   const snapshot = quotedSnapshot.format({ snapshot: `${waiting.namespace}/${waiting.name}` });
-  return `${quotedVolume.format({ volume: sourceValue(volume) })} is the source of ${snapshot}, which is not created yet; wait until it is, or delete that snapshot first`;
+  return `${quotedVolume.format({ volume: sourceValue(volume) })} is the source of ${snapshot}, which is not created yet; wait until the snapshot is created, or delete it first`;
 }
 
 /**
- * The blocker of a requested deletion with the remedy; undefined without one.
+ * What a requested deletion of a volume waits for, with the remedy: an attachment, or snapshots in progress. Undefined
+ * if it waits for neither.
  * @param copies all snapshots of the volume
  */
 export function deletionWaitsFor(

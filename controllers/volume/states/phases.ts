@@ -65,7 +65,7 @@ export const transitions = [
     'Available',
     'bound',
     'Bound',
-    'reserved before the driver is called; boundClaim and boundNode are set',
+    'written before the node calls the driver; boundClaim and boundNode are set',
   ),
   row(
     'V12',
@@ -109,7 +109,7 @@ export const transitions = [
     'Pending',
     'forgotten',
     'None',
-    'deleted, or its service was deleted, before a driver call: no data to retain',
+    'the volume or its service is deleted before any driver call, so there is no data to retain',
   ),
   row(
     'V23',

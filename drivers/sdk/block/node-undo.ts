@@ -22,7 +22,10 @@ export function nodeUndo(host: NodeHost, journal: NodeJournal, signal: AbortSign
   };
 }
 
-/** Returns the paths of loop devices and their files, and the sources and targets of mounts in all mount namespaces. */
+/**
+ * Returns the sources and targets of mounts in all mount namespaces, and the loop devices and their files if they can
+ * be listed.
+ */
 async function placesOfNode(host: NodeHost, signal: AbortSignal): Promise<readonly string[]> {
   const places = new Set<string>();
   const loops = await loopTable(host.run, signal).catch(() => []);

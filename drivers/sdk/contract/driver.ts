@@ -35,7 +35,9 @@ export interface Capabilities {
   readonly requiredTopologyKeys?: readonly string[];
   /** Maximum number of volumes that the provider attaches to one node. */
   readonly attachLimit?: number;
-  /** A node adopts its attached volumes without a provider call: a restart of kedged verifies nothing at the provider. */
+  /**
+   * A node adopts its attached volumes without a provider call: a restart of kedged verifies nothing at the provider.
+   */
   readonly adoptsOffline?: boolean;
   /** False when the data is the user's own: such volumes can't have the reclaim policy delete. */
   readonly ownsData: boolean;
@@ -68,8 +70,8 @@ export interface VolumeIdentity {
   readonly name: string;
   readonly namespace: string;
   /**
-   * The provider-side name of a resource that {@link ClassInspection.find} found and a user imported. Absent: the name that
-   * derives from `uid`.
+   * The provider-side name of a resource that {@link ClassInspection.find} found and a user imported. Absent: the name
+   * that derives from `uid`.
    */
   readonly importedAs?: string;
   readonly accessMode?: AccessMode;
@@ -206,10 +208,10 @@ export interface RestoreRequest extends ProvisionRequest {
 /**
  * A storage driver.
  *
- * Every call is idempotent: repeated after success, a lost reply or a crash it returns the same result and creates
- * one resource. Delete, unmount and detach of an absent resource succeed. Every call throws {@link DriverError}
- * only. A call that would wait longer than {@link answerWithinMs} for its provider returns {@link Pending} and
- * continues when it is called again.
+ * Every call is idempotent: if it is repeated after a success, a lost reply or a crash, it creates no second resource
+ * and returns the same result. Delete, unmount and detach of an absent resource succeed. Every call throws
+ * {@link DriverError} only. A call whose result may be {@link Pending} returns it instead of waiting longer than
+ * {@link answerWithinMs} for its provider, and continues when it is called again.
  */
 export interface Driver extends ClassInspection {
   readonly name: string;
@@ -276,7 +278,7 @@ export interface StorageSettings {
    * Name of the node of this process. Absent: unknown; drivers then call the provider also for what this node shows.
    */
   readonly node?: string;
-  /** The id with which resources at providers are marked as those of this installation. */
+  /** The id of this cluster, with which its resources at providers are marked. Absent: they have no mark. */
   readonly clusterId?: string;
   /** Settings of cloud drivers, by the name of the driver. */
   readonly drivers?: Readonly<Record<string, DriverSettings>>;
@@ -287,7 +289,7 @@ export interface StorageSettings {
 /** Creates a driver: the type of `createDriver` in a driver module. */
 export type DriverFactory = (settings: StorageSettings) => Driver;
 
-/** The drivers of an installation, loaded at first use. */
+/** The drivers of a daemon. Each is loaded at its first use. */
 export interface DriverRegistry {
   readonly names: readonly string[];
   /** The driver of this name; undefined if it is not registered. */

@@ -21,7 +21,7 @@ export interface PermissionReport {
 
 /** A call of {@link ClassInspection.orphans}. */
 export interface OrphanRequest extends ClassRequest {
-  /** Also resources that do not have the mark of this installation. */
+  /** Whether to list also resources that do not have the mark of this cluster. */
   readonly all?: boolean;
 }
 
@@ -30,7 +30,7 @@ export interface FindRequest extends ClassRequest {
   readonly handle: string;
 }
 
-/** A resource at the provider, for a comparison with the objects of this installation. */
+/** A resource at the provider, for a comparison with the objects of this cluster. */
 export interface ProviderResource {
   readonly type: 'volume' | 'snapshot';
   readonly handle: string;
@@ -43,7 +43,7 @@ export interface ProviderResource {
   readonly createdFor?: string;
   /** Uid of the volume or snapshot that it was created for; absent: unreadable. */
   readonly uid?: string;
-  /** The installation that created it; absent: it has no mark. */
+  /** The id of the cluster that created it; absent: it has no mark. */
   readonly cluster?: string;
   /** The provider's id of the instance to which a volume is attached; absent if it is attached to none. */
   readonly instance?: string;

@@ -225,7 +225,7 @@ export class ApiClient {
   ): Promise<void> {
     let ended = false;
     let wake: () => void = () => undefined;
-    // A call that ended reports no drain.
+    // A call that has ended emits no `drain`: without this, the loop would wait forever.
     call.once('status', () => {
       ended = true;
       wake();

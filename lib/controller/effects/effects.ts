@@ -250,7 +250,8 @@ export class Effects {
   }
 
   /**
-   * The effects whose outcome the key's present run received since its last commit: its transaction removes them.
+   * The effects whose outcome the current run of the key received since its last commit. Its next transaction removes
+   * them.
    */
   given(key: string): readonly { readonly object: EffectObject; readonly names: Set<string> }[] {
     return [...(this.#tracked.get(key)?.values() ?? [])]

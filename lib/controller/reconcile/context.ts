@@ -69,5 +69,8 @@ export interface ReconcileContext extends Request {
   operations<T extends ApiObject>(kind: Kind<T>, object: T): OperationIds;
 }
 
-/** Drives one object towards its desired state. Must be idempotent and level-triggered. */
+/**
+ * Brings the object of a key closer to its desired state. It must be idempotent and level-triggered: it decides by the
+ * current state, not by the event that queued the key.
+ */
 export type Reconciler<C extends Request = Request> = (context: C) => Promise<Result>;

@@ -7,9 +7,9 @@ export interface OwnerReference {
 
 /** The metadata that the store maintains for every object. Times are RFC 3339, UTC. */
 export interface ObjectMeta {
-  /** Unique forever, also across deletion and recreation. */
+  /** Never reused: an object that is recreated with the same name has another uid. */
   readonly uid: string;
-  /** The revision that last wrote the object. Opaque: compare for equality only. */
+  /** The revision of the last write of the object. Opaque: compare it for equality only. */
   readonly resourceVersion: string;
   /**
    * Starts at 1. Each write that changes a field outside of status and metadata increments it; labels count as such
@@ -19,9 +19,9 @@ export interface ObjectMeta {
   readonly generation: number;
   readonly createdAt: string;
   readonly updatedAt: string;
-  /** Time of the request of the deletion, if finalizers delayed it. RFC 3339. */
+  /** Time of the deletion request. Absent before it; an object without finalizers is removed at the request. */
   readonly deletionRequestedAt?: string;
-  /** The time at which the store deletes the object, as a client would: finalizers delay its removal. */
+  /** The time from which the store deletes the object, as a client would: finalizers delay its removal. */
   readonly expiresAt?: string;
   /** While an object has finalizers, its deletion only marks it. */
   readonly finalizers?: readonly string[];

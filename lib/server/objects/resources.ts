@@ -32,7 +32,7 @@ export interface ComposedCreation {
   compose(context: AdmissionContext): Promise<JsonObject>;
 }
 
-/** Get, List, Create, Update, UpdateStatus, Delete and Watch for every kind, from its declaration alone. */
+/** Get, List, Create, Update, UpdateStatus, Delete and Watch for every served kind. */
 export class Resources {
   readonly #options: ResourceOptions;
   readonly #reads: ResourceReads;
@@ -42,12 +42,12 @@ export class Resources {
     this.#reads = new ResourceReads(options);
   }
 
-  /** The object in the form of the API, with its hidden values if `reveal` is set. It does not check rights. */
+  /** Converts an object to the form of the API, with its hidden values if `reveal` is set. Does not check rights. */
   show(served: ServedKind, object: ApiObject, reveal = false): JsonObject {
     return this.#reads.show(served, object, reveal);
   }
 
-  /** The answers of a Watch method; see {@link watchResource}. */
+  /** Yields the answers of a Watch method; see {@link watchResource}. */
   watch(served: ServedKind, context: CallContext, request: JsonObject): AsyncIterable<JsonObject> {
     return this.#reads.watch(served, context, request);
   }

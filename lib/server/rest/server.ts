@@ -253,8 +253,8 @@ export class RestServer {
   }
 
   /**
-   * Answers a request of an unknown path or method. The caller is authenticated first, so that paths are not disclosed;
-   * only the preflight of a browser is answered before.
+   * Answers a request whose path or HTTP method is not served. The caller is authenticated first, so that strangers do
+   * not learn which paths exist. Only the preflight of an allowed origin is answered without authentication.
    */
   async #notFound(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const path = request.url.split('?')[0] ?? '';

@@ -69,7 +69,7 @@ export async function compactLog(options: CompactionOptions): Promise<void> {
   for await (const chunk of options.engine.scan(mark.revision, { through })) {
     for (const raw of chunk) {
       const record = decodeHead(raw);
-      // Decided only at the first record of a revision, because a mark never splits a revision.
+      // The mark never splits a revision, so only the first record of a revision decides.
       if (record.index === 0) {
         if (options.signal.aborted || !due(record)) return flush();
         if (step.length >= limits.compactionStepRecords) await flush();

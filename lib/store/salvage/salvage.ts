@@ -54,8 +54,9 @@ export interface Salvaged {
   readonly clusterId: string | undefined;
   /** Objects in their last readable version. A deleted object may reappear if the record of its deletion is lost. */
   readonly objects: readonly SalvagedName[];
-  /** Records that could be read, and those with a wrong checksum or an invalid key. */
+  /** Number of records that could be read. */
   readonly records: number;
+  /** Number of records with a wrong checksum or an invalid key. */
   readonly damagedRecords: number;
   /** Files of the database that can't be read completely. */
   readonly damagedFiles: readonly DamagedFile[];

@@ -3,19 +3,20 @@ import { join } from 'node:path';
 import { isAccessible } from '@kedge/driver-sdk';
 import type { CgroupVersion } from './limit-files.js';
 
-/** Kills all processes of a group at once, since Linux 5.14. */
+/** The file that kills all processes of a group of cgroup v2 at once. Linux has it since 5.14. */
 const killFile = 'cgroup.kill';
 /** The file that freezes a group, with the values that freeze it and let it continue. */
 const freezers = {
   v1: { name: 'freezer.state', frozen: 'FROZEN', thawed: 'THAWED' },
   v2: { name: 'cgroup.freeze', frozen: '1', thawed: '0' },
 } as const;
-/** A group that can't be frozen may create processes faster than they are killed. The next call continues. */
+/** Maximum number of passes over a group: without a freezer, it may create processes faster than they are killed. */
 const roundsMax = 100;
 
 /**
- * Kills all processes of a control group. Without {@link killFile} the group is frozen meanwhile, so that its processes
- * create no others, and killed one by one.
+ * Kills all processes of a control group. Without {@link killFile}, the processes are killed one by one, while the
+ * group is frozen so that they create no others. A group without a freezer may still have processes afterwards; the
+ * caller checks that and calls again.
  * @param folder the group, in the freezer hierarchy for cgroup v1
  */
 export async function killGroup(version: CgroupVersion, folder: string): Promise<void> {
