@@ -40,7 +40,6 @@ export interface NodeRuntimes {
   readonly changeOwner: ChangeOwner | undefined;
 }
 
-/** The dependencies of the runtimes. */
 interface RuntimeParts {
   readonly dataFiles: DataFiles;
   readonly store: EmbeddedStore;

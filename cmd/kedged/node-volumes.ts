@@ -13,7 +13,6 @@ import type { DriverRegistry, NodeHost, NodeJournal } from '@kedge/driver-sdk';
 import type { DaemonConfig } from './config/settings.js';
 import type { PrometheusMetrics } from './telemetry/prometheus-metrics.js';
 
-/** The dependencies of the volumes of this node. */
 interface VolumeParts {
   readonly store: EmbeddedStore;
   readonly manager: Manager;

@@ -52,7 +52,6 @@ const reportable: readonly StatusCode[] = [
   ...(['ResourceExhausted', 'DeadlineExceeded', 'Unavailable', 'Internal'] as const),
 ];
 
-/** The error that an agent reported. */
 function failureOf(failure: JsonObject): StatusError {
   const named = textOf(failure, 'code');
   return new StatusError({

@@ -30,7 +30,6 @@ const requestMs = 10_000;
 /** Maximum concurrent requests: those that the server sends at most, and some that are ending. */
 const requestsMax = 240;
 
-/** A request that is being answered. */
 interface Serving {
   readonly id: string;
   /** The first message of the server. */

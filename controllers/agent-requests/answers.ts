@@ -19,7 +19,6 @@ export interface AnswerSources {
   readonly images?: NodeImages | undefined;
 }
 
-/** A request with its input. */
 interface Received {
   readonly request: JsonObject;
   /** Ends when the caller or the server is gone. */

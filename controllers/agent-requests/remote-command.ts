@@ -7,7 +7,6 @@ import type { ConnectedAgents, NodeRequest } from './connected-agents.js';
 /** A request without its message, which the functions of each type add. */
 export type RequestPlace = Omit<NodeRequest, 'opening' | 'type'>;
 
-/** A command in a workload of another node. */
 class RemoteCommand implements ExecProcess {
   readonly exited: Promise<ExecExit>;
   readonly #call: AgentCall;

@@ -37,7 +37,6 @@ async function answerIn(
   throw agentLost(call.node);
 }
 
-/** Sends an archive with backpressure. */
 async function sendArchive(call: AgentCall, tar: Readable): Promise<void> {
   for await (const piece of tar) await call.send({ data: (piece as Buffer).toString('base64') });
   await call.send({ dataEnd: true });

@@ -18,7 +18,6 @@ export interface AgentDirectoryOptions {
 /** The directory of an agent in a separate process, locked by this process. */
 export interface AgentDirectory {
   readonly life: AgentLife;
-  /** Releases the lock. */
   release(): Promise<void>;
 }
 

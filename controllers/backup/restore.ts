@@ -11,7 +11,6 @@ import { withUnknownOutcomes } from './unknown-outcomes.js';
 
 /** Options of a restore of a cluster's data. */
 export interface DataRestoreOptions {
-  /** The backup. */
   readonly path: string;
   readonly engine: ReplaceableEngine;
   readonly keys: KeysAtHand;

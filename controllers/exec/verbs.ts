@@ -14,7 +14,6 @@ export interface ExecVerbOptions {
   readonly runtimes: readonly Runtime[];
   /** The node of the runtimes. Absent: they are those of all nodes. */
   readonly node?: string;
-  /** The agents of other nodes. */
   readonly agents: ConnectedAgents;
 }
 

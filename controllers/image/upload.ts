@@ -18,7 +18,6 @@ const defaultBounds: UploadBounds = { tarBytesMax: 64 * 1024 ** 3, idleMs: 120_0
 /** A tar archive received in messages. */
 export interface Upload {
   readonly tar: Readable;
-  /** Bytes received so far. */
   readonly receivedBytes: () => number;
   /** The error with which the caller ended the upload early; undefined if the caller did not. */
   readonly failure: () => StatusError | undefined;

@@ -12,7 +12,6 @@ import { type UploadBounds, uploadOf } from './upload.js';
 /** Options of the image methods. */
 export interface ImageVerbOptions {
   readonly images?: NodeImages | undefined;
-  /** The agents of other nodes. */
   readonly agents: ConnectedAgents;
   /** Default: 64 GiB, and 120 s without data. */
   readonly uploadBounds?: UploadBounds;
@@ -23,7 +22,6 @@ const loadsMax = 2;
 /** Bytes between two progress messages. */
 const progressBytes = 1_048_576;
 
-/** The node of a request, and its images. */
 interface Requested {
   readonly node: string;
   readonly images: ImageAccess;

@@ -89,7 +89,6 @@ export function callWith(
 /** A parameter that names another place than that of a resource. */
 export interface OtherPlace {
   readonly parameter: string;
-  /** The place of the resource. */
   readonly place: string;
 }
 

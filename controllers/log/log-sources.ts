@@ -13,7 +13,6 @@ export interface LogSources {
   readonly runtimes: readonly Runtime[];
   /** The node of the runtimes. Absent: they are those of all nodes. */
   readonly node?: string;
-  /** The agents of other nodes. */
   readonly agents: ConnectedAgents;
 }
 

@@ -93,7 +93,6 @@ interface Reading {
   readonly single: boolean;
 }
 
-/** A line of an instance. */
 interface InstanceLine<T extends SourcedLine = SourcedLine> {
   readonly instance: Instance;
   readonly line: T;

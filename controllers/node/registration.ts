@@ -67,7 +67,6 @@ type Introduced =
   /** Another live process is the agent of the node. */
   | { readonly type: 'held'; readonly agent: string };
 
-/** The result of a heartbeat. */
 type Beat =
   | { readonly type: 'reported' }
   /** The node object was deleted or recreated since the registration, or this process has not registered it yet. */
@@ -205,7 +204,6 @@ export class NodeRegistration implements Runnable {
       : agentId;
   }
 
-  /** The new status fields of the node. */
   async #report(status: NonNullable<Node['status']>): Promise<(current: Node) => Report> {
     const { capacity = machineCapacity(), clock, version, drivers, life } = this.#options;
     const runtimes = await this.#options.runtimes();

@@ -26,7 +26,6 @@ export interface CastResult {
   readonly changes: readonly string[];
 }
 
-/** The progress of a cast object. */
 type Progress =
   /** `completed`: its processes ended with exit code 0 and are not started again. */
   | { readonly state: 'settled'; readonly completed?: true }
@@ -34,7 +33,6 @@ type Progress =
   /** The object is blocked until an operator acts. */
   | { readonly state: 'stuck'; readonly detail: string };
 
-/** The progress of a volume or a snapshot. */
 function storageProgress(object: JsonObject): Progress {
   const status = String(object.status);
   if (isUsableStatus(status)) return { state: 'settled' };

@@ -20,7 +20,6 @@ export const files = ':files';
 
 /** Short timeout, because the user waits. */
 const timeoutMs = 1_500;
-/** Maximum number of names. */
 const namesMax = 500;
 
 async function namesOf(

@@ -42,7 +42,6 @@ const kindsByOption: Readonly<Record<string, readonly string[]>> = {
   '--node': ['node'],
 };
 
-/** The source for the value of an option. */
 function sourceOfOption(option: Option): Source {
   const { long = '', flags, description } = option;
   if (option.argChoices) return { type: 'words', words: option.argChoices };

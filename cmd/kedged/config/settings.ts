@@ -24,7 +24,6 @@ import {
   whole,
 } from './setting-values.js';
 
-/** A setting of kedged with its sources and default. */
 interface Setting<T> {
   readonly key: string;
   readonly flag?: string;
@@ -33,7 +32,6 @@ interface Setting<T> {
   readonly fallback: T;
 }
 
-/** The default data directory. */
 function defaultDataDirectory(): string {
   if (process.getuid?.() === 0) return '/var/lib/kedge';
   const data = process.env.XDG_DATA_HOME || join(homedir(), '.local', 'share');

@@ -16,7 +16,6 @@ export interface ContainerRunsOptions {
   readonly containers: EngineContainers;
   readonly cluster: string;
   readonly records: ContainerRecords;
-  /** The signal of the runtime. */
   readonly signal: AbortSignal;
 }
 

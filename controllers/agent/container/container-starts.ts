@@ -32,7 +32,6 @@ export interface ContainerStartsOptions {
   readonly ownDirectories: readonly string[];
   /** The present boot of the machine. */
   readonly boot: () => Promise<Boot>;
-  /** The signal of the runtime. */
   readonly signal: AbortSignal;
 }
 

@@ -16,7 +16,6 @@ import {
 /** Dependencies of {@link RunContainer}. */
 export interface RunContainerOptions {
   readonly containers: EngineContainers;
-  /** The signal of the runtime. */
   readonly signal: AbortSignal;
 }
 

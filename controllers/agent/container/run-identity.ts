@@ -2,7 +2,6 @@ import { clusterPrefix } from '../runtime/cluster-prefix.js';
 
 /** Labels of all objects that Kedge creates in an engine. */
 export const engineLabels = {
-  /** Id of the cluster. */
   cluster: 'svc.io/cluster',
   /** Uid of the instance. */
   instance: 'svc.io/instance',

@@ -68,7 +68,6 @@ export class Launcher {
   }
 }
 
-/** One process of the launcher. */
 class LauncherProcess {
   readonly #child: ChildProcess;
   readonly #launches = new Map<number, Launch>();

@@ -159,7 +159,6 @@ function signalGroup(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** A command on three pipes. */
 class PipedCommand implements ExecProcess {
   readonly output: AsyncIterable<ExecOutput>;
   readonly exited: Promise<ExecExit>;

@@ -15,7 +15,6 @@ function positionOf([offset, check]: LogCursor = []): LogPosition | undefined {
 /** Dependencies of {@link readProcessLog}. */
 export interface ProcessLogOptions {
   readonly clock: Clock;
-  /** Probe interval; see the policy. */
   readonly probeMs: number;
 }
 

@@ -10,7 +10,6 @@ import { carriedEnvironment } from './workload-environment.js';
 /** A run whose folder was created. */
 export interface PreparedRun {
   readonly directory: string;
-  /** Files of the folder. */
   readonly files: readonly LaunchFile[];
   readonly logFile: string;
   readonly mode: 'root' | 'user';

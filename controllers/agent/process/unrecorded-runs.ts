@@ -67,7 +67,6 @@ function killOne(pid: number): void {
   }
 }
 
-/** All processes of this machine. */
 function processesOf(directory: string): readonly FoundProcess[] {
   return namesIn('/proc').flatMap((name) => {
     const pid = Number(name);

@@ -40,7 +40,6 @@ export interface PreparedMount {
 /** A mount point of a volume on this node. */
 export interface VolumeMountPoint {
   readonly target: string;
-  /** Uid of the volume. */
   readonly uid: string;
   /** Claim of a bind mount; absent for the staging mount. */
   readonly claim?: string;

@@ -40,7 +40,6 @@ async function received(
   return done;
 }
 
-/** Runs `kedge admin backup FILE`. */
 async function backup(file: string): Promise<void> {
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());

@@ -30,7 +30,6 @@ interface DeleteOptions {
   readonly timeout: number;
 }
 
-/** An object with its namespace. */
 interface Placed extends Target {
   readonly namespace: string;
 }
@@ -97,7 +96,6 @@ async function removeOne(client: ApiClient, target: Placed, options: DeleteOptio
   print(`${slashed(target)} ${pending}${options.dryRun ? ' (dry run)' : ''}`);
 }
 
-/** `kedge describe PLURAL/NAME -n NAMESPACE` */
 function describeCommand(target: Placed): string {
   const { namespace = '' } = scopeOf(target.kind, target.namespace);
   const where = namespace === '' ? '' : ` -n ${namespace}`;

@@ -27,7 +27,6 @@ interface WaitOptions {
   readonly all?: boolean;
 }
 
-/** The awaited objects of one kind. */
 interface Wanted {
   readonly kind: AnyKind;
   /** The objects to wait for; undefined: every object that exists at the beginning. */

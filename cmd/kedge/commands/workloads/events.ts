@@ -46,7 +46,6 @@ function sorted(found: readonly JsonObject[]): readonly JsonObject[] {
   return [...found].sort((a, b) => String(a.lastSeenAt).localeCompare(String(b.lastSeenAt)));
 }
 
-/** Prints the existing events, then new ones until the signal aborts. */
 async function watchEvents(
   client: ApiClient,
   selection: { readonly namespace: string; readonly fieldSelector: string },

@@ -14,7 +14,6 @@ export interface ContainerCommandsOptions {
   readonly directory: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The signal of the runtime. */
   readonly signal: AbortSignal;
 }
 

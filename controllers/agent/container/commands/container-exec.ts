@@ -33,11 +33,9 @@ const sizeWaitMs = 50;
 export interface ContainerExecOptions {
   readonly exec: EngineExec;
   readonly clock: Clock;
-  /** Id of the running container. */
   readonly container: string;
   /** For the commands that outlive this process. Absent: they are not recorded. */
   readonly records?: CommandRecords;
-  /** The signal of the runtime. */
   readonly signal: AbortSignal;
 }
 

@@ -7,7 +7,6 @@ import { shellWord } from '../../runtime/shell-word.js';
 import type { ChangeOwner } from '../../volumes/mount-owner.js';
 import { type OneOffContainers, oneOffDirectory } from './one-off.js';
 
-/** The content of a directory. */
 interface Content {
   /** Whether an entry, at any depth, belongs to another user or can't be read. */
   readonly isForeign: boolean;

@@ -8,11 +8,9 @@ import { usersOf } from './image-users.js';
 
 /** Dependencies of {@link NodeImages}. */
 export interface NodeImagesOptions {
-  /** Name of this node. */
   readonly node: string;
   readonly images: EngineImages;
   readonly records: ImageRecords;
-  /** The instances of this node. */
   readonly instances: () => Promise<readonly Instance[]>;
   readonly clock: Clock;
 }

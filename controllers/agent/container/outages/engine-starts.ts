@@ -41,7 +41,6 @@ export interface EngineStartsOptions {
   readonly engine: EngineClient;
   readonly outages: EngineOutages;
   readonly records: ContainerRecords;
-  /** The present boot of the machine. */
   readonly boot: () => Promise<Boot>;
 }
 

@@ -140,7 +140,6 @@ export class WorkloadGroups {
     return { procs, unenforced: why, limits: accepted };
   }
 
-  /** Creates a group with its limits. */
   async #limited(
     version: CgroupVersion,
     controller: CgroupController,

@@ -24,7 +24,6 @@ export interface VolumeUsageOptions {
   readonly store: ObjectStore;
   readonly node: string;
   readonly host: NodeHost;
-  /** The mount root of the volume manager. */
   readonly mountRoot: string;
   /** Volumes that are attached on this node. */
   readonly attached: () => readonly Volume[];
@@ -43,7 +42,6 @@ interface Measured {
   readonly filesAt: number;
 }
 
-/** A place to measure. */
 interface Place {
   readonly path: string;
   /** Whether the file system belongs to the volume alone. */
