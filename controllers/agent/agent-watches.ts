@@ -21,7 +21,10 @@ function keyOfClaim(claim: string): ObjectKey {
   return { namespace, name };
 }
 
-/** Returns a function for the storage class of the first volume of an instance; empty without one. */
+/**
+ * Returns a function that finds the storage class of the first volume of an instance; empty if there is none, or it is
+ * not in the cache.
+ */
 export function classOfInstance(manager: Manager): (key: ObjectKey) => string {
   const all = manager.informer(instances).lister;
   const mounted = manager.informer(volumes).lister;
@@ -32,7 +35,7 @@ export function classOfInstance(manager: Manager): (key: ObjectKey) => string {
   };
 }
 
-/** Keys of the holders of a volume on a node, from the volume's status. */
+/** The keys of the instances that have an attachment of a volume on a node. */
 function holdersOf(volume: Volume, node: string): readonly ObjectKey[] {
   return (volume.attachments ?? [])
     .filter((attachment) => attachment.node === node)

@@ -161,7 +161,10 @@ export async function classNameOf(
   ]);
 }
 
-/** The volume's class, or the captured driver and parameters of a deleted class. Undefined if there is neither. */
+/**
+ * The class of a volume; the captured driver and parameters if that class was deleted or has another driver now.
+ * Undefined if there is neither.
+ */
 async function basisOf(
   context: AdmissionContext,
   drivers: DriverRegistry,
@@ -177,7 +180,7 @@ async function basisOf(
   }
   if (!captured || object.storageClassName !== before.storageClassName) return undefined;
   const driver = await drivers.get(captured);
-  const label = `class "${object.storageClassName}", which does not exist any more`;
+  const label = `class "${object.storageClassName}", which ${storageClass ? `has driver ${storageClass.driver} now` : 'does not exist any more'}`;
   const parameters = before.driverParameters ?? {};
   const reclaimPolicy = before.effectiveReclaimPolicy;
   return { driver: captured, basis: driver && { driver, label, parameters, reclaimPolicy } };
@@ -244,7 +247,7 @@ export function volumeRules(options: VolumeRuleOptions): AdmissionRules<Volume> 
         return [...renamed, { field, description }];
       }
       const { basis } = found;
-      if (!basis) return [{ field, description: `its driver ${found.driver} is not registered` }];
+      if (!basis) return [{ field, description: `its driver ${found.driver} is not registered; use a class of another driver` }];
       const { driver } = basis;
       const violations = [
         ...renamed,

@@ -7,7 +7,7 @@ export interface AttachmentChanges {
   readonly claims: readonly string[];
   /** Whether an attachment was added or removed. */
   readonly isMoved: boolean;
-  /** Whether only fields of attachments differ. */
+  /** Whether nothing differs except the attachments and the fields that follow from them. */
   readonly isAll: boolean;
 }
 

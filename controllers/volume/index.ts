@@ -7,7 +7,7 @@
  * - The data of a used volume is deleted only by reclaim policy `delete`, or by `retention` of its service.
  * - {@link planVolume} is pure.
  *
- * Caveats: a volume waits without limit while its provider does not answer. Conditions report the wait.
+ * Caveats: a volume waits without limit while the outcome of a call is unknown. Conditions report the wait.
  */
 export {
   classNameOf,

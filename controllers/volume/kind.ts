@@ -41,7 +41,7 @@ export function resourceKey(driver: string, handle: string): string {
   return `${driver} ${handle}`;
 }
 
-export const volumes = kindOf<Volume>()({
+/** The kind Volume. */<Volume>()({
   ...volumeSchema,
   states: volumeStates,
   indexes: {

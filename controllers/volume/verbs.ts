@@ -60,7 +60,7 @@ async function retryProvision(parts: ApiParts, request: JsonObject): Promise<Jso
   if (volume.handle)
     throw failedPrecondition(
       'Provisioned',
-      `volume "${volume.namespace}/${volume.name}" was provisioned as ${shownHandle(volume.handle) ?? ''} and is not provisioned again; its message names the failure. Restore a snapshot, or delete it`,
+      `volume "${volume.namespace}/${volume.name}" was provisioned as ${shownHandle(volume.handle) ?? ''} and is not provisioned again; restore a snapshot of it as a new volume, or delete it`,
     );
   const armed = (await rearm(parts.store, volume)) ?? volume;
   const served = parts.served.get('Volume');

@@ -9,7 +9,7 @@ import { disorderSeconds, LineReader, type Place, placeOf } from './log-frames.j
 /** Bytes that are read of a followed log at once: less than half of the 10 MB at which the engine rotates it. */
 const followedBytesMax = 4 * 1024 * 1024;
 
-/** A container with a log. */
+/** A run of a workload with its container, whose log can be read. */
 export interface LoggedRun {
   readonly run: number;
   readonly container: string;
@@ -26,9 +26,9 @@ function engineTime(seconds: number, nanoseconds: number): string {
 /** Dependencies of {@link readContainerLog}. */
 export interface ContainerLogOptions {
   readonly containers: EngineContainers;
-  /** Containers whose logs are kept, the earlier run first. */
+  /** Finds the containers whose logs are kept, oldest run first. */
   readonly runs: () => Promise<readonly LoggedRun[]>;
-  /** The line that reports lost output of an ended container; undefined if no output was lost. */
+  /** Returns the line that reports lost output of a container; undefined if no output was lost. */
   readonly lost: (container: string) => Promise<string | undefined>;
   /** Resolves when a run may have started, or after a short time. */
   readonly nextRun: (signal: AbortSignal) => Promise<void>;
@@ -103,7 +103,7 @@ class LogReading {
   }
 
   /**
-   * Yields the line that reports lost output, once a run. A reader that resumes at this position has received it
+   * Yields the line that reports lost output, once per run. A reader that resumes at this position has received it
    * already.
    */
   async *#gap({ run, container }: LoggedRun): AsyncGenerator<LogLine> {

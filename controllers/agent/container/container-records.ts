@@ -19,9 +19,9 @@ async function readNumber(file: string): Promise<number | undefined> {
 
 /**
  * The node's records of its containers, readable without the engine, one folder per workload: the workloads that may
- * exist, the number of their last run, whether the outcome of its start is known, the boot of the machine in which a run
- * was started, when a stop of a run was requested, and whether a run ended at its memory limit. A run and a stop request
- * are recorded before the call to the engine, an outcome after it.
+ * exist, the number of their last run, whether the outcome of its start is known, the boot of the machine in which a
+ * run was started, when a stop of a run was requested, and whether a run ended at its memory limit. A run and a stop
+ * request are recorded before the call to the engine, an outcome after it.
  */
 export class ContainerRecords {
   readonly #directory: string;
@@ -50,8 +50,8 @@ export class ContainerRecords {
   }
 
   /**
-   * Records a run before its start. Of the stop requests, the ends at a memory limit and the boots, keeps only those of
-   * the previous run.
+   * Records a run before its start. Removes the stop requests, ends at a memory limit and boots of all runs except the
+   * previous one.
    */
   async begin(id: string, run: number, bootId: string): Promise<void> {
     const folder = this.#folder(id);

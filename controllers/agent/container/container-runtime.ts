@@ -46,7 +46,7 @@ export interface ContainerRuntimeOptions {
   readonly engine: EngineClient;
   /** Id of the cluster: containers of other clusters are not touched. */
   readonly cluster: string;
-  /** Directory of the records that are needed without the engine, one folder per workload. */
+  /** Directory of the records that are readable without the engine, one folder per workload. */
   readonly directory: string;
   /** Address of the node on which ports of containers are published. Default: 127.0.0.1. */
   readonly hostPortAddress?: string;

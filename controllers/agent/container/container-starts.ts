@@ -14,7 +14,7 @@ import { joinsBridge } from './network/network-settings.js';
 import { isConnectionLoss, isUnsettled, type RunContainer } from './run-container.js';
 import type { RunIdentity } from './run-identity.js';
 
-/** A start that takes longer continues in the background. */
+/** Time that a caller waits for a start. A longer start continues in the background. */
 const patienceMs = 250;
 
 /** Dependencies of {@link ContainerStarts}. */
@@ -30,7 +30,7 @@ export interface ContainerStartsOptions {
   readonly images: Images;
   /** Directories that only the daemon writes to. */
   readonly ownDirectories: readonly string[];
-  /** The present boot of the machine. */
+  /** Reads the present boot of the machine. */
   readonly boot: () => Promise<Boot>;
   readonly signal: AbortSignal;
 }
@@ -148,7 +148,7 @@ export class ContainerStarts {
   ): Promise<void> {
     const { container, containers, hostPortAddress, images, network, ownDirectories, signal } =
       this.#options;
-    // The last container that ran is kept for its log and its exit. Removing a running container fails.
+    // The last container that ran is kept for its log and its exit code. Removing a running container fails.
     const earlier = before.filter(({ run }) => run < identity.run);
     const kept = earlier.findLast(({ state }) => state !== 'created');
     for (const found of earlier)

@@ -69,7 +69,7 @@ function answerTo(thrown: unknown, handle: string): StatusError {
   return failedPrecondition('ProviderRefused', message);
 }
 
-/** Observes the volume at the provider. @throws StatusError */
+/** Observes the volume at the provider. @throws StatusError FailedPrecondition (ImportUnsupported); DriverError */
 async function found(call: ClassCall, { handle }: ImportRequest): Promise<ProviderResource> {
   const { driver, request } = call;
   if (!driver.find)
@@ -111,7 +111,7 @@ function requireOrigin(
   if (cluster === undefined || cluster === clusterId || takeOver) return;
   throw failedPrecondition(
     'ForeignVolume',
-    `volume ${handle} (${name}) has the mark of installation ${cluster}, and this is ${clusterId}; make sure that the other one does not use it any more, then use --take-over: two installations that write would destroy data`,
+    `volume ${handle} (${name}) has the mark of cluster ${cluster}, and this is cluster ${clusterId}; make sure that the other one does not use it any more, then use --take-over: two clusters that write would destroy data`,
   );
 }
 
@@ -141,10 +141,11 @@ function recorded(
 }
 
 /**
- * Brings an existing volume of a provider under management: it is observed, and an object is created that has it.
+ * Brings an existing volume of a provider under management: observes it, and creates a Volume object with its handle.
  * Nothing changes at the provider.
- * @throws StatusError PermissionDenied; NotFound without the class or the volume; InvalidArgument for another size or
- * place; FailedPrecondition if it can't be imported, is managed or has the mark of another installation; Unavailable
+ * @throws StatusError PermissionDenied; NotFound without the class or the volume; InvalidArgument for a missing field,
+ * another size or another place; FailedPrecondition if it can't be imported, is managed or has the mark of another
+ * cluster; Unavailable
  */
 export async function importVolume(
   parts: ApiParts,

@@ -42,9 +42,9 @@ function isNamedLike({ name, identity }: ProviderResource, { importedAs }: Volum
 }
 
 /**
- * The handles of volumes whose resource is known to be another one than `resource`, although that was created for them
- * or has the name of theirs, by uid of the volume. A resource that was created for a volume that uses another one is
- * left over from a creation whose answer was lost.
+ * Finds the volumes that seem to use `resource`, by its mark or its name, but are known to use another one. Returns the
+ * handle of each by the uid of the volume. A resource with the mark of such a volume is left over from a creation whose
+ * answer was lost.
  */
 export async function distinctVolumes(
   { store }: ApiParts,
@@ -71,8 +71,8 @@ export async function distinctVolumes(
 /**
  * Refuses a managed resource.
  * @param distinct the result of {@link distinctVolumes}
- * @throws StatusError if an object has it, also by another handle, or it was created for an object that exists and does
- * not use another one
+ * @throws StatusError FailedPrecondition (VolumeManaged) if a volume uses it, also by another handle, or if its mark or
+ * name is that of a volume that is not known to use another one
  */
 export async function requireUnmanaged(
   { store }: ApiParts,
@@ -91,7 +91,7 @@ export async function requireUnmanaged(
   const imported = resourceKey(driver.name, name);
   for (const volume of await validation.lookupBy(volumes, 'importedAs', imported))
     if (identity !== undefined && !distinct.has(volume.metadata.uid)) throw sameName(name, volume);
-  // A uid is never given again, so an object that has it is not the result of a race.
+  // Read outside of the transaction: a uid is never reused, so that no volume can get it meanwhile.
   for (const volume of (await store.list(volumes)).items) {
     if (volume.driver !== undefined && volume.driver !== '' && volume.driver !== driver.name)
       continue;

@@ -3,7 +3,6 @@ import type { Instance } from '../../instance/kind.js';
 import { isNeedy } from '../../resources/index.js';
 
 interface Expected {
-  /** With the nomination. */
   readonly instance: Instance;
   readonly node: string;
   readonly at: number;
@@ -45,7 +44,10 @@ export class ExpectedPlacements {
     this.#byUid.delete(uid);
   }
 
-  /** Forgets instances whose nomination is in the cache, that are placed or deleted, or that were not nominated. */
+  /**
+   * Forgets instances whose nomination is in the cache, that are placed or deleted, or whose nomination was not written
+   * in time.
+   */
   forgetEnded(instances: Lister<Instance>, now: number): void {
     for (const [uid, expected] of this.#byUid) {
       const { instance, node, at, isCached } = expected;

@@ -23,11 +23,14 @@ export interface PlaceInputs {
   readonly storageClass: StorageClass;
   readonly nodes: readonly Node[];
   readonly driver: Pick<Driver, 'capabilities'>;
-  /** Resolved. */
+  /** The parameters with resolved secret references. */
   readonly parameters: Parameters;
   /** The node of this process. */
   readonly here: string;
-  /** For each instance that mounts the volume, the nodes on which it can run; without those that can run nowhere. */
+  /**
+   * The instances that mount the volume, each with the nodes on which it can run. Those that can run nowhere are
+   * omitted.
+   */
   readonly users: readonly UserNodes[];
   /** The number of users for which nodes have room at the same time. */
   readonly fitting: (nodes: readonly Node[]) => number;
@@ -57,8 +60,8 @@ function isOpenTo({ status, unschedulable }: Node): boolean {
 }
 
 /**
- * The nodes whose places all users of a volume reach, or as many as possible if they contradict each other; all nodes
- * if there are none.
+ * The nodes whose places all users of a volume reach, or as many users as possible if they contradict each other. All
+ * nodes if no user can run anywhere.
  */
 function reachable({ nodes, users }: PlaceInputs, open: readonly string[]): readonly Node[] {
   const placeOf = (node: Node): string => JSON.stringify(labelsAt(open, labelsOf(node)));
@@ -70,7 +73,10 @@ function reachable({ nodes, users }: PlaceInputs, open: readonly string[]): read
   return most === 0 ? nodes : nodes.filter((node) => usersAt.get(placeOf(node)) === most);
 }
 
-/** A number that differs among instances, and increases by one with the ordinal of a replica. */
+/**
+ * A number that spreads instances over places: it increases by one with the ordinal of a replica, and depends on the
+ * service.
+ */
 function turnOf({ namespace, service, ordinal }: Instance): number {
   let hash = 0;
   for (const character of `${namespace}/${service}`)
@@ -79,8 +85,9 @@ function turnOf({ namespace, service, ordinal }: Instance): number {
 }
 
 /**
- * Of some nodes those of the places in which most users of a volume have room at the same time. If none has room
- * anywhere, those of one place, which differs among the replicas of a service: room may become free in any of them.
+ * The nodes of the places in which most users of a volume have room at the same time. If no user has room anywhere, the
+ * nodes of one place, which differs among the replicas of a service: room may become free in any of them. All given
+ * nodes without users, or if they are in one place.
  */
 function withMostRoom(
   { users, fitting }: PlaceInputs,
@@ -102,8 +109,9 @@ function withMostRoom(
 }
 
 /**
- * The nodes at which a volume can be at all: those that its class permits and that have the labels that its parameters
- * name, and all labels that it gets from a node. All nodes if there are none, or if it gets no label from a node.
+ * The nodes whose place a volume may get: its class permits them, they match the labels that its parameters name, and
+ * they have every label that the volume gets from a node. All nodes if there are no such nodes, or if the volume gets
+ * no label from a node.
  */
 export function permittedNodes(
   nodes: readonly Node[],
@@ -130,10 +138,11 @@ function chosenFrom(inputs: PlaceInputs, nodes: readonly Node[]): TopologyChoice
 }
 
 /**
- * The topology of a new volume. A restored volume gets the node of its snapshot. Another volume gets the node of its
- * first attempt or of this process, if its class allows that node. The labels that its driver requires and no parameter
- * names come from a node that its users reach, in this order: the place of the first attempt unless it has no capacity;
- * a place with capacity and a node that is Ready and not cordoned; any place with capacity; any place.
+ * The topology of a new volume. A volume that is restored from a snapshot on a node gets that node. Any other volume of
+ * a driver whose data is on nodes gets the node of its first attempt, else that of this process, if its class allows
+ * the node. The labels that its driver requires and no parameter names come from a node that its users reach, in this
+ * order: the place of the first attempt unless it has no capacity; a place with capacity and a node that is Ready and
+ * not cordoned; any place with capacity; any place.
  */
 export function choosePlace(inputs: PlaceInputs, source: Snapshot | undefined): TopologyChoice {
   const { volume, nodes, driver, parameters, exhausted } = inputs;
@@ -164,8 +173,8 @@ function withSource(inputs: PlaceInputs, home: string): TopologyChoice {
 }
 
 /**
- * A topology for a volume whose own has no capacity: one that no parameter excludes, with a node that is Ready and that
- * the users of the volume reach. Undefined if there is none.
+ * A topology for a volume whose own has no capacity: one that no parameter excludes, with a node that is Ready, not
+ * cordoned, and reached by the users of the volume. Undefined if there is none.
  */
 export function otherPlace(
   inputs: PlaceInputs,

@@ -31,8 +31,8 @@ export interface UserSources extends NominationSources {
 }
 
 /**
- * The constraints of the other volumes of an instance. A volume that is being provisioned counts as provisioned, so that
- * two volumes of an instance do not choose different places.
+ * The constraints of the other volumes of an instance. A volume that is being provisioned counts as provisioned, so
+ * that two volumes of an instance do not choose different places.
  */
 function constraintsBeside(
   volume: Volume,
@@ -180,7 +180,10 @@ export function fittingTogether(
   return count;
 }
 
-/** The instances that use a node for another one, with those that are being nominated for it. */
+/**
+ * The instances whose room on a node another instance can't take: those that run there or are nominated, and those that
+ * are being nominated.
+ */
 function placedAndNominated(instance: Instance, sources: UserSources) {
   const { instances: cached, expected } = sources;
   const { uid } = instance.metadata;
@@ -191,7 +194,10 @@ function placedAndNominated(instance: Instance, sources: UserSources) {
   };
 }
 
-/** An instance that waits for a volume, with its node once the volume is in its place; undefined if none has room. */
+/**
+ * An instance that waits for the place of a volume, with the node on which it will run; undefined if no node there has
+ * room.
+ */
 export interface Nominee {
   readonly instance: Instance;
   readonly node: Node | undefined;
@@ -231,7 +237,7 @@ export function nomineesOf(
   return nominees;
 }
 
-/** Whether a node that is not Ready, or is cordoned, has room for an instance besides others. */
+/** Whether a node has room for an instance besides others, also if it is not Ready or is cordoned now. */
 export function hasRoom(instance: Instance, node: Node, others: readonly Instance[]): boolean {
   return placeInstance(instance, [whenReady(node)], [], () => others).type === 'node';
 }

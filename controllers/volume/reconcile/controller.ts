@@ -25,8 +25,8 @@ import { isUnverified } from './verification.js';
 import { VolumeReconciler } from './reconciler.js';
 
 /**
- * Concurrent reconciles: of all volumes, and of those of one class. 64 classes may hang and delay no other, such as
- * those of all regions of a provider that does not answer. An idle worker is one promise.
+ * Maximum concurrent reconciles: of all volumes, and of those of one class. Up to 63 classes may hang without a delay
+ * of the others, such as those of all regions of a provider that does not answer. An idle worker is one promise.
  */
 const workers = { all: 1_024, perClass: 16 };
 

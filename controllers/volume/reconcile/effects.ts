@@ -32,7 +32,10 @@ type VolumeField = (typeof volumes)['statusFields'][number];
 
 /** Shared by the parts of the volume controller: status writes and driver calls. */
 export class VolumeEffects extends ProvisionedEffects<Volume, VolumeField, VolumeStatus> {
-  /** Times of a node's part that the API does not return, by uid of the volume. */
+  /**
+   * Values of `missingSince` that a node's part wrote, because the API does not return them to it, by uid of the
+   * volume.
+   */
   readonly #missingSince = new Map<string, string>();
 
   constructor(options: VolumeControllerOptions) {
@@ -57,7 +60,10 @@ export class VolumeEffects extends ProvisionedEffects<Volume, VolumeField, Volum
     await super.write(context, volume, status, also);
   }
 
-  /** Adds to a volume the fields that the node part knows and the API does not return. */
+  /**
+   * The volume as a node's part plans it: with the `missingSince` that the API does not return, and with `neverUsed`
+   * exactly if a deletion was requested.
+   */
   recalled(volume: Volume): Volume {
     const missingSince = this.#missingSince.get(volume.metadata.uid);
     // On a node, `neverUsed` deletes the data regardless of the reclaim policy: the cluster part applied the policy

@@ -197,7 +197,7 @@ export class Reclaim {
   }
 
   /**
-   * Requests the deletion of an empty volume in the version that was read, so that no snapshot of it can start.
+   * Requests the deletion of a volume without data in the version that was read, so that no snapshot of it can start.
    * @throws StatusError Aborted if it changed, NotFound if it was deleted
    */
   async requestDeletion(volume: Volume): Promise<Result> {

@@ -64,7 +64,10 @@ export class VolumeReconciler {
   readonly #handover: Handover;
   readonly #gone: GoneNodes;
   readonly #probes: Probes;
-  /** The call that found a volume missing at its last probe, by uid: one probe for each. */
+  /**
+   * The start time of the node's call that found a volume missing and was followed by a probe, by uid: each call
+   * triggers one probe.
+   */
   readonly #missed = new Map<string, string>();
 
   /** The inputs of the last failed probe, by uid: other ones, such as a new token, make another probe due. */

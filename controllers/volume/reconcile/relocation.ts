@@ -61,7 +61,7 @@ function shown(place: Labels): string {
     .join(', ');
 }
 
-/** No places without capacity, for a volume that has been provisioned. */
+/** Clears the places without capacity of a volume that has been provisioned; no change if there are none. */
 export function noneExhausted({ exhaustedTopologies = [] }: Volume): VolumeStatus {
   return exhaustedTopologies.length === 0 ? {} : { exhaustedTopologies: [] };
 }
@@ -88,7 +88,7 @@ export class Relocation {
   ): Promise<ChosenPlace> {
     const open = openLabels(prepared.driver.capabilities(), prepared.context.parameters);
     const found = await this.#users.find(volume, open);
-    // From here nothing is awaited: choices of volumes at once see each other.
+    // Nothing is awaited from here on, so that concurrent choices see each other.
     const choice = choosePlace(this.#inputs(volume, storageClass, prepared, found), source);
     const place = labelsAt(open, choice.type === 'node' ? choice.topology : {});
     const nominees = this.#users.nominees(volume, found, place);
@@ -255,7 +255,7 @@ export class Relocation {
   }
 }
 
-/** Parameters that name the place of a topology, where they name one. */
+/** The parameters with the place of a topology, if they name a place. */
 function inPlace(
   driver: Pick<Driver, 'capabilities'>,
   parameters: Parameters,

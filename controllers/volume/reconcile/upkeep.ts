@@ -17,7 +17,10 @@ import { lostReason, type VolumeSituation } from '../states/plan.js';
 import { driverErrorOf, requireSeen } from '../../provisioned/retries.js';
 import { nodesDeleted, provisioningNodeDeleted } from '../../messages/nodes.js';
 
-/** Actions on a provisioned volume: expansion, existence probes, forced detach. */
+/**
+ * Actions on a volume after its provisioning: expansion, existence probes, detach and unbinding; and those after the
+ * deletion of a node.
+ */
 export class Upkeep {
   readonly #effects: VolumeEffects;
   readonly #verification: Verification;

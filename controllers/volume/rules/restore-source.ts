@@ -26,7 +26,7 @@ export function sourceOf(volume: Volume, lister: Lister<Snapshot>): RestoreSourc
 
 /**
  * The snapshot that a volume is being restored from. It is read from the store: the cache of a node's part may lag.
- * @throws DriverError InvalidParameters if the snapshot no longer exists or does not list the volume
+ * @throws DriverError InvalidParameters if the snapshot does not exist, has no handle or does not list the volume
  */
 export async function restoredSnapshot(
   volume: Volume,

@@ -16,13 +16,13 @@ import { FrameSplitter } from '../engine/stream-frames.js';
 import { signalCommand } from './signal-command.js';
 import { endUnanswered } from './unanswered-start.js';
 
-/** How long the connection may stay open after its command has ended; then it is closed here. */
+/** Time after the end of a command until this process closes its connection, if the engine keeps it open. */
 const lingerMs = 2_000;
 /** Poll interval for the exit of a command whose connection has ended. */
 const exitPollMs = 20;
 /** Grace between the request to end a command and its SIGKILL. */
 const graceMs = 2_000;
-/** Poll interval for a command whose connection is open. */
+/** Interval of the checks whether a command whose connection is open has ended. */
 const watchMs = 1_000;
 
 /** Limits for the wait until a command has its terminal. */
@@ -34,7 +34,9 @@ export interface ContainerExecOptions {
   readonly exec: EngineExec;
   readonly clock: Clock;
   readonly container: string;
-  /** For the commands that outlive this process. Absent: they are not recorded. */
+  /**
+   * Records of running commands, so that those that outlive this process are ended later. Absent: none are recorded.
+   */
   readonly records?: CommandRecords;
   readonly signal: AbortSignal;
 }

@@ -24,7 +24,7 @@ export async function signalCommand(
   const { exec, signal, kill = (target, how) => void process.kill(target, how) } = options;
   const { pid, running } = await exec.inspect(id, signal);
   if (!running || pid <= 1) return;
-  // Unreadable without a process of this id here: it is not one of the container then.
+  // The file can't be read if no process here has this pid: the process is then in another pid namespace.
   const cgroup = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
   if (!cgroup.includes(container))
     throw failedPrecondition(

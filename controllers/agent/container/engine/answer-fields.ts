@@ -13,7 +13,7 @@ export function listOf(value: unknown, what: string): readonly JsonObject[] {
   throw new EngineError('Malformed', `the engine's answer (${what}) is not a list`);
 }
 
-/** An object inside an answer; empty if absent. */
+/** The object in a field of an answer; empty if the field has none. */
 export function inside(object: JsonObject, field: string): JsonObject {
   const value = object[field];
   return isJsonObject(value) ? value : {};
@@ -26,13 +26,13 @@ export function requireText(object: JsonObject, field: string): string {
   throw new EngineError('Malformed', `the engine's answer has no ${field}`);
 }
 
-/** A number of an answer; 0 if absent. */
+/** The number in a field of an answer; 0 if the field has none. */
 export function numberOf(object: JsonObject, field: string): number {
   const value = object[field];
   return typeof value === 'number' && Number.isFinite(value) ? value : 0;
 }
 
-/** A number that must not be absent. @throws EngineError Malformed */
+/** The number in a field of an answer. @throws EngineError Malformed if the field has none */
 export function requireNumber(object: JsonObject, field: string): number {
   const value = object[field];
   if (typeof value === 'number' && Number.isFinite(value)) return value;
@@ -51,7 +51,7 @@ export function exitCodeOf(state: JsonObject): number {
   return number(state, 'ExitCode');
 }
 
-/** The texts of a list; empty if absent. */
+/** The texts of the list in a field; empty if the field has no list. Other items are omitted. */
 export function textsOf(object: JsonObject, field: string): readonly string[] {
   const value = object[field];
   return Array.isArray(value)
@@ -59,7 +59,7 @@ export function textsOf(object: JsonObject, field: string): readonly string[] {
     : [];
 }
 
-/** A table of texts, such as labels; empty if absent. */
+/** The table of texts in a field, such as labels; empty if the field has none. Other values are omitted. */
 export function tableOf(object: JsonObject, field: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(inside(object, field)).filter(

@@ -22,8 +22,8 @@ function compare(a: string, b: string): number {
 
 /**
  * The newest version of the API that both sides support.
- * @throws EngineError Unsupported with the versions of both sides and the remedy; Malformed if a version is not a
- * version
+ * @throws EngineError Unsupported with the versions of both sides and the remedy; Malformed if a version of the engine
+ * is not of the form MAJOR.MINOR
  */
 export function commonVersion(engine: EngineVersion): string {
   const { version, apiVersion, minApiVersion } = engine;

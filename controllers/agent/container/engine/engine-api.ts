@@ -10,7 +10,7 @@ import {
   EngineTransport,
 } from './engine-transport.js';
 
-/** Deadline of the version that is read before a call: below those of all calls. */
+/** Deadline for reading the version before a call: at most that of the call. */
 const versionMs = 20_000;
 
 /** A call without the version in its path. */
@@ -35,7 +35,7 @@ export class EngineApi {
 
   /**
    * Reads the version of the engine, and uses the newest common version for later calls.
-   * @throws EngineError Unreachable; Unsupported if there is no common version
+   * @throws EngineError also Unsupported if there is no common version
    */
   async version(signal: AbortSignal, timeoutMs?: number): Promise<EngineVersion> {
     const answer = objectOf(

@@ -49,7 +49,7 @@ export interface ContainerInspection {
   /** The signal that requests the end of the container. */
   readonly stopSignal: string;
   readonly mounts: readonly ContainerMount[];
-  /** `host`, `none`, or the name of the network that the container was created in. */
+  /** The network of the container at its creation: `host`, `none`, `container:ID`, or the name of a network. */
   readonly networkMode: string;
   /** `no`, `always` and so on; empty counts as `no`. */
   readonly restartPolicy: string;
@@ -119,7 +119,7 @@ export class EngineContainers {
     });
   }
 
-  /** Sends a signal. False if the container is not running. */
+  /** Sends a signal. False if the container is not running or does not exist. */
   async kill(id: string, name: string, signal: AbortSignal): Promise<boolean> {
     try {
       await this.#post(id, 'kill', signal, { signal: name });

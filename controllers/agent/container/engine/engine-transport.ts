@@ -25,7 +25,7 @@ export interface EngineStream {
   readonly body: Readable;
   /** Sets the idle timeout of the stream; undefined: none. */
   within(ms: number | undefined): void;
-  /** The error that ended the stream, if the deadline or the caller did. */
+  /** The error if the deadline or the caller ended the stream; undefined otherwise. */
   failure(): EngineError | undefined;
   close(): void;
 }

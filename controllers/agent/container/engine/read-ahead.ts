@@ -28,7 +28,7 @@ export class ReadAhead<T> implements AsyncIterable<T> {
     this.#bytesOf = bytesOf;
   }
 
-  /** Whether the source had more. Known once the iteration has ended. */
+  /** Whether the reading stopped at the limit, so that the source may have more. Known once the iteration has ended. */
   get isCut(): boolean {
     return this.#isCut;
   }

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { processUnrecorded } from '../../../messages/starts.js';
 
-/** Processes of a container that the engine has no record of and that can't be killed. */
+/** The error for processes of a container that the engine has no record of and that can't be killed. */
 export class UnrecordedProcesses extends Error {
   override readonly name = 'UnrecordedProcesses';
 }
@@ -41,7 +41,7 @@ async function processesOf(id: string, proc: string): Promise<readonly number[]>
   return [...shims, ...inside];
 }
 
-/** The text of a file; empty if the process ended meanwhile. */
+/** The text of a file; empty if it can't be read, for example because the process ended meanwhile. */
 function textOf(file: string): Promise<string> {
   return readFile(file, 'utf8').catch(() => '');
 }

@@ -10,11 +10,11 @@ import { type OneOffContainers, oneOffDirectory } from './one-off.js';
 interface Content {
   /** Whether an entry, at any depth, belongs to another user or can't be read. */
   readonly isForeign: boolean;
-  /** Directories whose entries their owner may not remove as long as he has no write access, the outer ones first. */
+  /** Directories without write access for their owner, so that their entries can't be removed, outer ones first. */
   readonly closed: readonly string[];
 }
 
-/** Searches a directory until the first entry of another user. */
+/** Searches a directory until the first entry that belongs to another user or can't be read. */
 async function contentOf(path: string, uid: number): Promise<Content> {
   const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
@@ -39,8 +39,8 @@ async function contentOf(path: string, uid: number): Promise<Content> {
 }
 
 /**
- * Removes a directory with its content. If it contains files of other users, which containers write, or directories that
- * kedged may not read, a container removes it as root.
+ * Removes a directory with its content. If it contains files of other users, which containers write, or directories
+ * that kedged may not read, a container removes it as root.
  * @param uid the user id of kedged
  * @throws DriverError PermissionDenied with the command to type, if no container could remove the directory
  */

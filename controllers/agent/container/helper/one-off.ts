@@ -30,7 +30,7 @@ const repository = 'kedge-empty';
 const version = '1';
 /** Folders with programs and libraries, mounted read-only. The engine resolves links among them. */
 const programFolders = ['/usr', '/bin', '/sbin', '/lib', '/lib64'];
-/** Capabilities to change owners, and to access directories of other users. */
+/** Capabilities to change owners and modes of files, and to access directories of other users. */
 const capabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID'];
 /** The end of a tar archive: two empty blocks. */
 const emptyTar = Buffer.alloc(1_024);
@@ -106,8 +106,8 @@ export class OneOffContainers {
 
   /**
    * Removes containers that a killed process, or an outage of the engine, left. Those of this node have no other owner.
-   * Agents of other nodes may use the same engine, so their containers are removed only some time after the end. One that
-   * the engine refuses to remove, for example because it is paused or was started meanwhile, is left to its node.
+   * Agents of other nodes may use the same engine, so their containers are removed only some time after the end. One
+   * that the engine refuses to remove, for example because it is paused or was started meanwhile, is left to its node.
    */
   async #removeLeft(signal: AbortSignal): Promise<void> {
     const { engine, cluster, node, clock } = this.#options;

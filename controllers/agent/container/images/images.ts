@@ -25,7 +25,7 @@ export interface ImagesOptions {
   readonly records?: ImageRecords;
 }
 
-/** The image of a workload. */
+/** The request for the image of a workload. */
 export interface WantedImage {
   /** The image reference in its service. */
   readonly name: string;
@@ -42,7 +42,7 @@ export interface ProvidedImage {
   readonly digest: string;
 }
 
-/** An image that can't be provided. The message contains the remedy. */
+/** The error for an image that can't be provided. The message contains the remedy if one is known. */
 export class ImageError extends Error {
   override readonly name = 'ImageError';
 }
@@ -66,7 +66,7 @@ export class Images {
    * content, so that a restart of the workload does not run another image because the tag was moved.
    * @param onProgress called with the progress of the pull
    * @param signal ends the pull for all its callers: it is the signal of the runtime
-   * @throws ImageError with the remedy; EngineError if the engine does not answer
+   * @throws ImageError if the image can't be provided; EngineError if the engine does not answer
    */
   async provide(
     { name: text, policy, pinned }: WantedImage,
