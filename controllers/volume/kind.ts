@@ -41,7 +41,8 @@ export function resourceKey(driver: string, handle: string): string {
   return `${driver} ${handle}`;
 }
 
-/** The kind Volume. */<Volume>()({
+/** The kind Volume. */
+export const volumes = kindOf<Volume>()({
   ...volumeSchema,
   states: volumeStates,
   indexes: {

@@ -29,8 +29,8 @@ export class StartRefusals {
   }
 
   /**
-   * The error of the command; undefined if it was executed. The init process of a container starts in any case, and its
-   * last line reports the error.
+   * The error of the command; undefined if it was executed, or the container has no init process. The init process
+   * starts in any case, and its last line reports the error.
    */
   async of(end: EndedRun): Promise<string | undefined> {
     const { container, exitCode } = end;

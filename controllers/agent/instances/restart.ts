@@ -11,9 +11,10 @@ export type RestartDecision =
   | { readonly type: 'stay' };
 
 /**
- * Decides by restart policy when an exited workload restarts; at once, regardless of the policy, if the agent or the
- * engine ended it. Pure. `crashes` counts consecutive short runs,
- * including this one. `spread` is from 0 to 1, always the same for one run; 0.5 changes nothing.
+ * Decides by restart policy when an exited workload restarts. It restarts at once, regardless of the policy, if the
+ * agent or a restart of the engine ended it. Pure.
+ * @param crashes the number of consecutive short runs, including this one
+ * @param spread jitter from 0 to 1, the same at each call for one run; 0.5 changes nothing
  */
 export function decideRestart(
   policy: ControllerPolicy,
@@ -48,9 +49,9 @@ export function isOver({ status, exitCode, template }: Instance): boolean {
 }
 
 /**
- * The end of a run without the reason EngineRestarted if the status of the instance already has it as an end of its own.
- * An engine that stops may report an end before its outage is observed, so the reason remains if the exit code is that
- * of a stop and this agent observed the end.
+ * Removes the reason EngineRestarted from the end of a run if the status of the instance already records that end
+ * without it. The reason remains if the exit code is that of a stop and this agent observed the end: an engine that
+ * stops may report an end before its outage is observed.
  * @param agentStartedAt milliseconds since the epoch
  */
 export function asRecorded(
@@ -80,8 +81,9 @@ export function spreadOf(uid: string, run: number): number {
 }
 
 /**
- * Number of restarts of a workload, from the number of its present run. As with the kubelet, a run whose image could not
- * be pulled is not counted, and a run whose command could not be started is. Runs that the engine ended are not counted.
+ * Number of restarts of a workload, from the number of its present run. As with the kubelet, a run whose image could
+ * not be pulled is not counted, and a run whose command could not be started is. Runs that the engine ended are not
+ * counted.
  */
 export function restartsOf(
   { run }: { readonly run: number },

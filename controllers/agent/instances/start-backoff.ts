@@ -80,8 +80,8 @@ export class StartBackoff {
   }
 
   /**
-   * Returns the backoff to store for a running workload: without failed starts, but with short runs; undefined without
-   * one.
+   * Returns the backoff to store for a running workload: without the failed starts, with the other counters. Undefined
+   * if the instance has none.
    */
   running({ backoff }: Instance): InstanceBackoff | undefined {
     if (backoff?.failedStarts === undefined) return backoff;

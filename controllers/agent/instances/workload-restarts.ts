@@ -115,7 +115,10 @@ function lastEnd(
   };
 }
 
-/** The conditions of a workload that restarts immediately after an unrequested end. */
+/**
+ * The conditions of a workload that restarts immediately after an unrequested end; none unless a restart of the engine
+ * or the machine ended it.
+ */
 function endedWith({
   reason,
 }: Extract<WorkloadState, { state: 'exited' }>): readonly NotedCondition[] {

@@ -9,7 +9,7 @@ const lineBytesMax = 64 * 1024;
 /** The position after a line, where a reader resumes. */
 export interface LogPosition {
   readonly offset: number;
-  /** The checksum of the bytes before the offset. */
+  /** The checksum of the last bytes before the offset. */
   readonly check: number;
 }
 
@@ -17,11 +17,14 @@ export interface LogPosition {
 export interface ReadLine {
   readonly content: string;
   readonly position: LogPosition;
-  /** Of a line of a rotated file: the line was written later than this time, milliseconds since the epoch. */
+  /**
+   * A time before the write of a line in a rotated file, milliseconds since the epoch; 0 if unknown. Absent for the
+   * current file.
+   */
   readonly asideAfter?: number;
 }
 
-/** Bytes before a position, which identify the file of the position. */
+/** Number of bytes before a position whose checksum identifies the file of the position. */
 const checkBytes = 64;
 
 function checkOf(bytes: Buffer): number {

@@ -82,7 +82,7 @@ export async function choosePosition(
 }
 
 /**
- * The place of a position in the current file after that was truncated.
+ * The place of a reader's position after the current file was truncated.
  * @param older the inode of the newest rotated file before the truncation
  */
 export function placeAfterTruncation(

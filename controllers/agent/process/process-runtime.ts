@@ -60,7 +60,7 @@ export interface ProcessRuntimeOptions {
   readonly policy?: ControllerPolicy;
   /** Mount point of the control groups, and the cluster id in their names. */
   readonly cgroups?: WorkloadGroupsOptions;
-  /** The script that starts a workload and records its end; default: the one beside the agent. */
+  /** The script that starts a workload and records its end; default: that of this release. */
   readonly supervisor?: string;
   /** Timeout of a start in milliseconds; default 10 s. */
   readonly startTimeoutMs?: number;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Clock, sleep } from 'kedge';
 import { settleStart, type SpawnedRun } from './run-start.js';
 
-/** A longer start continues in the background, and its outcome is notified. */
+/** Time that a caller waits for a start. A longer start continues in the background, and its outcome is notified. */
 const startPatienceMs = 250;
 
 /** Dependencies of {@link RunStarts}. */

@@ -39,7 +39,7 @@ export interface WorkloadSpec extends WorkloadRights, WorkloadNetwork {
   readonly namespace?: string;
   readonly name?: string;
   readonly service?: string;
-  /** Image of a container. */
+  /** Image reference of a container; absent for a process. */
   readonly image?: string;
   /** The pull policy; default: if the node does not have the image. */
   readonly imagePull?: 'missing' | 'always' | 'never';
@@ -89,7 +89,10 @@ export type WorkloadState =
       readonly unenforced?: string;
       /** How its limits were changed since its start, and how to restore them; absent if they were not. */
       readonly changedLimits?: string;
-      /** Why a running container can't work: another user of the engine paused it, or disconnected it from the network of the cluster. */
+      /**
+       * Why a running container can't work: another user of the engine paused it, or disconnected it from the network
+       * of the cluster.
+       */
       readonly impaired?: { readonly reason: 'Paused' | 'NetworkLost'; readonly message: string };
       /** Milliseconds since the epoch. */
       readonly startedAt: number;
@@ -132,7 +135,7 @@ export interface Runtime {
   /**
    * Starts a run unless one is starting or running. If the start takes longer, it continues after this call: the
    * listener is notified, and {@link observe} returns the outcome.
-   * @throws Error if the command can't be spawned
+   * @throws Error if the run can't be started, or the outcome is unknown
    */
   start(spec: WorkloadSpec): Promise<void>;
   /**

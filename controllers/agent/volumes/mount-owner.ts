@@ -33,8 +33,8 @@ export function namesOwner({ fsUser, fsGroup }: VolumeMount): boolean {
 
 /**
  * Sets the owner of a mount's root directory to its fsUser and fsGroup; its content is not changed. A missing
- * directory of a subPath is created if the mount has one of them. A new group also gets write access. Later changes of the mode by the workload are
- * kept. No-op if owner and group are right.
+ * directory of a subPath is created if the mount has an fsUser or fsGroup. A new group also gets write access. Later
+ * changes of the mode by the workload are kept. No-op if owner and group are right.
  * @throws DriverError; errors of {@link openInside}
  */
 export async function giveRoot(mount: VolumeMount, owned: OwnedRoot): Promise<void> {

@@ -28,7 +28,7 @@ export interface NodeCallsOptions {
 export interface NodeCall {
   readonly driver: Driver;
   readonly call: CallContext;
-  /** For messages outside of the driver. */
+  /** Removes confidential values from errors and texts that contain parameters. */
   readonly redaction: Redaction;
 }
 

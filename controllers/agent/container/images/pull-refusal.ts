@@ -1,7 +1,7 @@
 import type { ImageReference } from '../../../service/image/image-reference.js';
 import type { FoundCredentials } from './registry-credentials.js';
 
-/** The remedy of a failed pull, from the engine's message; empty if the message needs none. */
+/** The remedy of a failed pull, from the engine's message; empty if none is known. */
 export function pullRemedy(
   message: string,
   { host }: ImageReference,

@@ -40,7 +40,7 @@ function millisIn(quota: string | undefined, period: string | undefined): number
  * changed them without the engine. A limit that can't be read is that of the engine: kedged may run in a container, or
  * the engine on another machine. CPU shares are not read on cgroup v2, because engines convert them in different ways.
  * The limit of memory with swap is not read.
- * @param container the whole id of the container, which the names of its control groups have
+ * @param container the whole id of the container, which the names of its control groups contain
  * @param configured the limits in the engine's configuration
  */
 export async function enforcedLimits(

@@ -58,7 +58,7 @@ export class OutageRecord {
     }
   }
 
-  /** Writes the record in the background. Of several records that wait for a write, the last one is written. */
+  /** Writes the record in the background. If several records wait for a write, only the last one is written. */
   save(recorded: RecordedOutages): void {
     this.#next = recorded;
     this.#writing ??= this.#write().finally(() => {
