@@ -13,11 +13,13 @@ const firstAnswerMs = 45_000;
 
 /** How long a caller waits for answers. */
 export interface AnswerPatience {
-  /** Time until the first answer. It starts again with each message for the agent that its stream takes. Default 45 s. */
+  /**
+   * Time until the first answer. It starts again with each message for the agent that its stream takes. Default 45 s.
+   */
   readonly firstMs?: number;
   /**
-   * Time until each further answer of an agent that has reported `begun`, and after other answers `firstMs`. Default: no
-   * limit.
+   * Time until each further answer of an agent that has reported `begun`, and after other answers `firstMs`. Default:
+   * no limit.
    */
   readonly furtherMs?: number;
 }
@@ -75,8 +77,8 @@ interface Outgoing {
 }
 
 /**
- * A request to an agent and the stream over which the agent answers it. One message for the agent is buffered at a time,
- * and answers are read only on demand: a slow side blocks the other.
+ * A request to an agent and the stream over which the agent answers it. One message for the agent is buffered at a
+ * time, and answers are read only on demand: a slow side blocks the other.
  */
 export class AgentCall {
   readonly #place: AgentCallPlace;

@@ -9,8 +9,8 @@ import type { RequestPlace } from './remote-command.js';
 import { reportedWithinMs } from './reported-work.js';
 
 /**
- * Time of a list, with the wait for the agent: below that of a caller, 30 s, and above that of the agent's engine, so that
- * the caller learns the cause.
+ * Time of a list, with the wait for the agent: below that of a caller, 30 s, and above that of the agent's engine, so
+ * that the caller learns the cause.
  */
 const listMs = 25_000;
 /** Minimum of it for the answer of an agent that connected late. */

@@ -161,10 +161,7 @@ export async function classNameOf(
   ]);
 }
 
-/**
- * The class of a volume; the captured driver and parameters if that class was deleted or has another driver now.
- * Undefined if there is neither.
- */
+/** The class of a volume; what was captured if it was deleted or has another driver now. Undefined without either. */
 async function basisOf(
   context: AdmissionContext,
   drivers: DriverRegistry,
@@ -247,7 +244,8 @@ export function volumeRules(options: VolumeRuleOptions): AdmissionRules<Volume> 
         return [...renamed, { field, description }];
       }
       const { basis } = found;
-      if (!basis) return [{ field, description: `its driver ${found.driver} is not registered; use a class of another driver` }];
+      const unregistered = `its driver ${found.driver} is not registered; use a class of another driver`;
+      if (!basis) return [{ field, description: unregistered }];
       const { driver } = basis;
       const violations = [
         ...renamed,

@@ -177,10 +177,7 @@ export class VolumeManager {
     });
   }
 
-  /**
-   * Grows the pending file systems of a claim's volumes; those that can't grow online stay pending. Returns after the
-   * soft timeout at the latest: the growth then continues and notifies the claim.
-   */
+  /** Grows a claim's pending file systems, if they can grow online. Growth after the soft timeout notifies the claim. */
   async growPending(claim: string): Promise<void> {
     const growing = this.#held
       .held(claim)

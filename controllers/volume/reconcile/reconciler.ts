@@ -64,10 +64,7 @@ export class VolumeReconciler {
   readonly #handover: Handover;
   readonly #gone: GoneNodes;
   readonly #probes: Probes;
-  /**
-   * The start time of the node's call that found a volume missing and was followed by a probe, by uid: each call
-   * triggers one probe.
-   */
+  /** Start times of calls of nodes that found a volume missing, by uid: each such call triggers one probe. */
   readonly #missed = new Map<string, string>();
 
   /** The inputs of the last failed probe, by uid: other ones, such as a new token, make another probe due. */

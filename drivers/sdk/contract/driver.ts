@@ -35,9 +35,7 @@ export interface Capabilities {
   readonly requiredTopologyKeys?: readonly string[];
   /** Maximum number of volumes that the provider attaches to one node. */
   readonly attachLimit?: number;
-  /**
-   * A node adopts its attached volumes without a provider call: a restart of kedged verifies nothing at the provider.
-   */
+  /** A node adopts its attached volumes without a provider call: a restart verifies nothing at the provider. */
   readonly adoptsOffline?: boolean;
   /** False when the data is the user's own: such volumes can't have the reclaim policy delete. */
   readonly ownsData: boolean;

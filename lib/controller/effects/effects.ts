@@ -249,10 +249,7 @@ export class Effects {
     return outcome;
   }
 
-  /**
-   * The effects whose outcome the current run of the key received since its last commit. Its next transaction removes
-   * them.
-   */
+  /** The effects whose outcome the run of the key received since its last commit. Its next transaction removes them. */
   given(key: string): readonly { readonly object: EffectObject; readonly names: Set<string> }[] {
     return [...(this.#tracked.get(key)?.values() ?? [])]
       .filter(({ given }) => given.size > 0)

@@ -48,7 +48,10 @@ function refused(reason: string, message: string): StatusError {
 
 /** The same answer for all invalid tokens: a difference would help an attacker who guesses tokens. */
 function invalidToken(): StatusError {
-  return refused('InvalidToken', 'the bearer token is not valid, was revoked or has expired; use another token');
+  return refused(
+    'InvalidToken',
+    'the bearer token is not valid, was revoked or has expired; use another token',
+  );
 }
 
 /** Options of the built-in authenticator. */

@@ -44,8 +44,8 @@ export class ContainerCommands {
 
   /**
    * Kills the commands that an earlier process started, or that this one could not end: the engine keeps them when the
-   * connection of their caller breaks, and nothing reads their output any more. Commands of others (`docker exec`) have no record and continue. A
-   * command that could not be killed keeps its record for the next call.
+   * connection of their caller breaks, and nothing reads their output any more. Commands of others (`docker exec`) have
+   * no record and continue. A command that could not be killed keeps its record for the next call.
    */
   async endLeft(): Promise<void> {
     const { logger } = this.#options;

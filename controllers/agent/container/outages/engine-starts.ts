@@ -7,7 +7,9 @@ import { type ContainerEnd, type EngineOutages, hasCodeOfStop } from './engine-o
 
 /** A container that ended at most this long before the start of the engine counts as stopped by its restart. */
 const restartMs = 30_000;
-/** A container of an earlier boot that ended at most this long before the present one counts as stopped by the shutdown. */
+/**
+ * A container of an earlier boot that ended at most this long before the present one counts as stopped by the shutdown.
+ */
 const shutdownMs = 120_000;
 /** The exit code that an engine gives to a container whose end it did not see, such as after a power failure. */
 const codeOfUnseenEnd = 255;
@@ -45,8 +47,8 @@ export interface EngineStartsOptions {
 }
 
 /**
- * Detects containers that a restart of the engine or of the machine stopped, including restarts that this process did not
- * observe.
+ * Detects containers that a restart of the engine or of the machine stopped, including restarts that this process did
+ * not observe.
  */
 export class EngineStarts {
   readonly #options: EngineStartsOptions;
@@ -56,8 +58,8 @@ export class EngineStarts {
   }
 
   /**
-   * Whether a stop or a restart of the engine, or a reboot of the machine, ended the container of a run. Undefined for an
-   * end that no observed outage and no reboot explains, if the start time of the engine is unknown.
+   * Whether a stop or a restart of the engine, or a reboot of the machine, ended the container of a run. Undefined for
+   * an end that no observed outage and no reboot explains, if the start time of the engine is unknown.
    * @throws EngineError
    */
   async ended(
