@@ -177,7 +177,7 @@ export class VolumeManager {
     });
   }
 
-  /** Grows a claim's pending file systems, if they can grow online. Growth after the soft timeout notifies the claim. */
+  /** Grows a claim's pending file systems that can grow online. Growth after the soft timeout notifies the claim. */
   async growPending(claim: string): Promise<void> {
     const growing = this.#held
       .held(claim)
