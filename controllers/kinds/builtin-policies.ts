@@ -23,7 +23,7 @@ function ofNodes(right: NodeRight): readonly string[] {
 const written = plurals('write');
 const seen = [...plurals('read'), ...readable];
 
-/** Policies of every installation that name its kinds, beside those of the library. */
+/** Policies of every cluster that name its kinds, beside those of the library. */
 export const accessPolicies: BuiltinPolicies = {
   readwrite: {
     description: 'Read and write workloads and storage; read the rest of the cluster',

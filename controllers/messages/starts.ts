@@ -37,7 +37,9 @@ export const sourceMoved = messageForm('its source {source} leads to {target}');
 export const imageRefused = messageForm("image {image} can't be pulled");
 
 /** An image is missing on the node, and must not be pulled. */
-export const imageAbsent = messageForm('image {image} is not on this node and imagePull is never');
+export const imageAbsent = messageForm(
+  'image {image} is not on the node of the instance, and imagePull is never',
+);
 
 /** An image was removed from the node before its container was created. */
 export const imageRemoved = messageForm('image {image} was pulled, but was removed again');
@@ -54,7 +56,7 @@ export const limitsUnsupported = messageForm(
 export const strictLimitsRefused = messageForm('and resources.strict requires it');
 
 /** The user of a workload does not exist. */
-export const userMissing = messageForm('user {user} does not exist on this node');
+export const userMissing = messageForm('user {user} does not exist on the node of the instance');
 
 /** The user of a workload needs rights that kedged lacks. */
 export const userRefused = messageForm("user {user} can't be used");

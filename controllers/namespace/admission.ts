@@ -10,7 +10,7 @@ import type { Namespace } from './kind.js';
 
 /** Present until the namespace is empty. */
 export const namespaceFinalizer = 'svc.io/namespace';
-/** Namespaces of every installation. */
+/** Namespaces that every cluster has. */
 export const builtinNamespaces = ['default', 'system'];
 
 async function contentOf(

@@ -133,7 +133,7 @@ export function namespaceController(options: NamespaceControllerOptions): Contro
   );
 }
 
-/** Writes the namespaces of every installation. Idempotent. */
+/** Writes the namespaces that every cluster has. Idempotent. */
 export async function seedNamespaces(store: ObjectStore): Promise<void> {
   for (const name of builtinNamespaces) {
     try {

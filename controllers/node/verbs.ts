@@ -9,6 +9,16 @@ import { nodes } from './kind.js';
 
 const shownMax = 100;
 
+/** The commands that list the objects of a node that a description omits, by their kind. */
+export function hintsOfHidden(hidden: readonly { readonly kind: string }[]): readonly string[] {
+  const instanceCount = hidden.filter(({ kind }) => kind === 'Instance').length;
+  const volumeCount = hidden.length - instanceCount;
+  return [
+    ...(instanceCount > 0 ? [`${instanceCount} more instances: kedge get instances -A`] : []),
+    ...(volumeCount > 0 ? [`${volumeCount} more volumes: kedge get volumes -A`] : []),
+  ];
+}
+
 async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
   const name = String(request.name);
   const node = await parts.store.get(nodes, { name });
@@ -35,8 +45,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
   ];
   const cause = await explainStored(parts.store, { kind: 'Node', object: node });
   const hints = [...hintsOf(cause)];
-  if (references.length > shownMax)
-    hints.push(`${references.length - shownMax} more: kedge get instances -A`);
+  hints.push(...hintsOfHidden(references.slice(shownMax)));
   return {
     kind: 'Node',
     name,

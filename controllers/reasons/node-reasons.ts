@@ -5,7 +5,12 @@ import {
   sourceNodeDeleted,
   waitsForNode,
 } from '../messages/nodes.js';
-import { markCommand, storageRootHolder, storageRootLabel } from '../messages/storage-root.js';
+import {
+  markCommand,
+  storageRootHolder,
+  storageRootLabel,
+  storageRootRefusedBy,
+} from '../messages/storage-root.js';
 import { command, deletionOf, scaleToNothing } from './commands.js';
 import { finalizing } from './remaining-content.js';
 import { unmet } from './reason.js';
@@ -112,8 +117,11 @@ function otherProcess(about: About): Remedy {
 
 function otherCluster(about: About): Remedy {
   const path = rootIn(about.message);
+  const cluster = storageRootRefusedBy.read(about.message)?.cluster;
+  // With the cluster in its name, the directory is not that of a third cluster.
+  const own = path === undefined || cluster === undefined ? 'VALUE' : `${path}-${cluster}`;
   return run(
-    `kedged --local-volume-root ${path === undefined ? 'VALUE' : `${path}-own`}`,
+    `kedged --local-volume-root ${own}`,
     `mount the right disk at ${path ?? 'the storage root'}, or use a separate directory for this cluster`,
   );
 }

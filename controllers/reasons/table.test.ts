@@ -25,6 +25,18 @@ describe('the reasons of conditions', () => {
     unmet('a meaning', () => ({ type: 'run', text: 'look at the log' }));
   });
 
+  it('StorageRootOfOtherCluster: each refused cluster gets a directory of its own', () => {
+    const of = (cluster: string) =>
+      reasonTable.StorageRootOfOtherCluster.remedy({
+        kind: 'Node',
+        object: { name: 'n', metadata: {} },
+        message: `storage root /srv/v belongs to cluster one (/srv/v/.kedge/cluster-id), and this is cluster ${cluster}; mount the right disk there`,
+        world: emptyWorld,
+      } as never).command;
+    expect(of('two')).to.equal('kedged --local-volume-root /srv/v-two');
+    expect(of('three')).to.equal('kedged --local-volume-root /srv/v-three');
+  });
+
   it('InUse: an instance is not told to stop itself when its volume is held elsewhere', () => {
     const named = { namespace: 'default', metadata: {} };
     const volume = { ...named, name: 'data', attachments: [{ claim: 'default/web-0', node: 'n' }] };

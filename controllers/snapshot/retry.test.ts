@@ -26,9 +26,9 @@ describe('a retry of a snapshot', () => {
     expect(await refusal(failed)).to.include({
       reason: 'Provisioned',
       message:
-        'snapshot "dev/s" was created as h and is not created again; its message names the failure. Delete it, and create another one',
+        'snapshot "dev/s" was created as h and is not created again; delete it, and create another one',
     });
     const deleting = { ...failed, metadata: { deletionRequestedAt: '2026-01-01T00:00:00Z' } };
-    expect(String(await refusal(deleting))).to.match(/Its deletion is retried automatically$/);
+    expect(String(await refusal(deleting))).to.match(/its deletion is retried automatically$/);
   });
 });

@@ -101,7 +101,7 @@ async function retry(parts: ApiParts, request: JsonObject): Promise<JsonObject> 
   if (snapshot.handle && snapshot.status === 'Failed')
     throw failedPrecondition(
       'Provisioned',
-      `snapshot "${namespace}/${name}" was created as ${shownHandle(snapshot.handle) ?? ''} and is not created again; its message names the failure. ${isDeleting(snapshot) ? 'Its deletion is retried automatically' : 'Delete it, and create another one'}`,
+      `snapshot "${namespace}/${name}" was created as ${shownHandle(snapshot.handle) ?? ''} and is not created again; ${isDeleting(snapshot) ? 'its deletion is retried automatically' : 'delete it, and create another one'}`,
     );
   if (snapshot.status !== 'Failed')
     throw failedPrecondition(

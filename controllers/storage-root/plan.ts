@@ -1,4 +1,4 @@
-import { markCommand, storageRootLabel } from '../messages/storage-root.js';
+import { markCommand, storageRootLabel, storageRootRefusedBy } from '../messages/storage-root.js';
 
 /** A volume or snapshot that the store places in a root. */
 export interface PlacedData {
@@ -69,7 +69,7 @@ export function planRoot(situation: RootSituation): RootPlan {
       return {
         type: 'refuse',
         reason: 'StorageRootOfOtherCluster',
-        message: `${root} belongs to cluster ${found.clusterId} (${mark}), and this is cluster ${clusterId}; mount the right disk there, or set [storage].localVolumeRoot to another directory. If that cluster is lost permanently: kedge admin adopt-root ${path}`,
+        message: `${root} belongs to cluster ${found.clusterId} (${mark}), ${storageRootRefusedBy.format({ cluster: clusterId })}; mount the right disk there, or set [storage].localVolumeRoot to another directory. If that cluster is lost permanently: kedge admin adopt-root ${path}`,
       };
     case 'absent':
       if (!recorded && placed.length === 0) return { type: 'make' };

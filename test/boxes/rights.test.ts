@@ -134,7 +134,7 @@ describe('user and capabilities of a process workload', function () {
     await start('root');
     const spec = { id: boxId, command: print, env: {}, workingDir: '/', mounts: [] };
     const { error } = await daemon.ask({ type: 'start', spec: { ...spec, user: 'kedge-nobody' } });
-    expect(error).to.match(/user kedge-nobody does not exist on this node.*useradd/);
+    expect(error).to.match(/user kedge-nobody does not exist on the node of the instance.*useradd/);
     const { state } = await daemon.succeed({ type: 'observe', id: boxId });
     expect(state).to.deep.equal({ state: 'absent' });
   });

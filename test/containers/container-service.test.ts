@@ -178,7 +178,7 @@ describe('a container service with volumes', function () {
       const body = await instance('never-0').catch(() => undefined);
       return textOf(body ?? {}, 'failureMessage') || undefined;
     });
-    expect(never).to.match(/is not on this node and imagePull is never; load it/);
+    expect(never).to.match(/is not on the node of the instance, and imagePull is never; load it/);
     await gone('never');
     await daemon.ok('POST', `${base}/services`, {
       ...service('wordless', ''),

@@ -79,7 +79,7 @@ export const ofServices: readonly Mistake[] = [
     until: ['instances/web-0', 'user nosuch does not exist'],
     command: whyWeb,
     words: [
-      'user nosuch does not exist on this node',
+      'user nosuch does not exist on the node of the instance',
       'set user of service $NS/web to a user of the node',
     ],
     then: { recovers: running },

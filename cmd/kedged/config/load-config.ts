@@ -33,7 +33,7 @@ async function configOf(options: ConfigOptions, file: string | undefined): Promi
       throw new StatusError({
         code: 'InvalidArgument',
         reason: 'ConfigUnreadable',
-        message: `configuration file ${file} can't be read: ${messageOf(error)}`,
+        message: `configuration file ${file} can't be read: ${messageOf(error)}; correct the file, or start kedged with --config and another one`,
         cause: error,
       });
     }

@@ -42,7 +42,7 @@ export async function privilegesOf(
     requireOwn(user, owner);
     if (asked.length > 0)
       throw new Error(
-        `${capabilitiesRefused.format({ capabilities: asked })}: kedged on this node runs as an unprivileged user (uid ${process.getuid?.() ?? ''}); remove them, or run kedged as root`,
+        `${capabilitiesRefused.format({ capabilities: asked })}: kedged on the node of the instance runs as an unprivileged user (uid ${process.getuid?.() ?? ''}); remove them, or run kedged as root`,
       );
     return withoutRights;
   }
@@ -121,7 +121,7 @@ function requireOwn(user: string | undefined, owner: Owner | undefined): void {
   const gid = process.getgid?.();
   if (owner === undefined || (owner.uid === uid && owner.gid === gid)) return;
   throw new Error(
-    `${userRefused.format({ user: user ?? '' })}: kedged on this node runs as an unprivileged user (${uid ?? ''}:${gid ?? ''}), which can't change its user; remove user, or run kedged as root`,
+    `${userRefused.format({ user: user ?? '' })}: kedged on the node of the instance runs as an unprivileged user (${uid ?? ''}:${gid ?? ''}), which can't change its user; remove user, or run kedged as root`,
   );
 }
 
@@ -133,6 +133,6 @@ async function requireOwnCapabilities(asked: readonly Capability[]): Promise<voi
   const missing = asked.filter((name) => !((had >> BigInt(capabilityNumber(name))) & 1n));
   if (missing.length === 0) return;
   throw new Error(
-    `${capabilitiesRefused.format({ capabilities: missing })}: kedged on this node does not have them (CapBnd in /proc/self/status); remove them, or start kedged with them`,
+    `${capabilitiesRefused.format({ capabilities: missing })}: kedged on the node of the instance does not have them (CapBnd in /proc/self/status); remove them, or start kedged with them`,
   );
 }

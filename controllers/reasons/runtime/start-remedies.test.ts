@@ -50,7 +50,7 @@ describe('the remedy of a failed start', () => {
       kind: 'Instance',
       object,
       message:
-        'image x:1 is not on this node and imagePull is never; load it with kedge image load, or use imagePull missing',
+        'image x:1 is not on the node of the instance, and imagePull is never; load it with kedge image load, or use imagePull missing',
       world: emptyWorld,
     });
     expect(command).to.equal(

@@ -266,7 +266,7 @@ export class Admission {
     throw new StatusError({
       code: 'FailedPrecondition',
       reason: 'NamespaceTerminating',
-      message: `namespace "${namespace}" is being deleted: only objects that its remaining objects need for their deletion can be written`,
+      message: `namespace "${namespace}" is being deleted: only objects that its remaining objects need for their deletion can be written; use another namespace, or wait until it is deleted`,
     });
   }
 

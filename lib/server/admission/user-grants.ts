@@ -29,7 +29,7 @@ export function withGrants(served: ServedKind, nodes: AnyKind | undefined): Serv
 }
 
 /**
- * Returns the uids of the granted policies; empty for a policy that does not exist. A policy of the same transaction
+ * Returns the uids of the granted policies; the empty text for a policy that does not exist. A policy of the same transaction
  * has no uid yet: its grant is bound at the first use.
  */
 async function policyUidsOf(

@@ -39,7 +39,10 @@ export function statusIn(
     const found = [
       ...mask
         .filter((name) => !names.includes(name))
-        .map((name) => ({ field: 'updateMask', description: `${name} is not a status field` })),
+        .map((name) => ({
+          field: 'updateMask',
+          description: `${name} is not a status field; use ${names.join(', ') || 'an empty mask'}`,
+        })),
       ...inputs.statusViolations(message, names, status),
     ];
     if (found.length > 0) throw invalid(found);

@@ -83,8 +83,8 @@ const scalars = {
 } as const;
 
 /**
- * True if protobuf must distinguish a zero value from an absent one. Messages always have presence; zero is not a
- * value of an enum or a required string.
+ * True if protobuf must distinguish a zero value from an absent one. Messages always have presence. A required string
+ * is never empty, and an enum has presence only if it is declared to.
  */
 function hasPresence({ shape, options, presence, explicit }: AnyField): boolean {
   if (shape.type === 'enum') return explicit === true;

@@ -130,7 +130,7 @@ function requireDistinct(kinds: readonly AnyKind[], messages: readonly Descripto
     throw new TypeError(`two messages are named "${twice}": rename a kind, or a top-level object`);
   const plurals = kinds.map(({ plural }) => plural);
   const same = plurals.find((plural, at) => plurals.indexOf(plural) !== at);
-  if (same !== undefined) throw new TypeError(`two kinds have the plural "${same}"`);
+  if (same !== undefined) throw new TypeError(`two kinds have the plural "${same}"; rename one`);
 }
 
 /**

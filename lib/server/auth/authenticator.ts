@@ -63,7 +63,7 @@ export interface AuthenticatorOptions {
   readonly nodes?: AnyKind | undefined;
 }
 
-/** The last use of a token is stored at most this often. */
+/** Minimum interval between two stored uses of a token. */
 const lastUseMs = 60_000;
 
 /** Authenticates by bearer tokens in the store, and records the last use of each. */

@@ -39,7 +39,7 @@ function isStill({ name, metadata: { uid } }: User): Operation {
 }
 
 /**
- * Creates the root user and its first token, once per installation (the mark remains if the user is deleted). Returns
+ * Creates the root user and its first token, once per store (the mark remains if the user is deleted). Returns
  * the text of the token.
  * @throws StatusError FailedPrecondition (AlreadyBootstrapped) at later calls.
  */

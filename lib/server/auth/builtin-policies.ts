@@ -11,7 +11,7 @@ export type BuiltinPolicies = Readonly<
   Record<string, { readonly description: string; readonly rules: readonly PolicyRule[] }>
 >;
 
-/** Policies of every installation, regardless of its kinds. */
+/** Policies of every cluster, regardless of its kinds. */
 export const builtinPolicies: BuiltinPolicies = {
   root: {
     description: 'Everything',

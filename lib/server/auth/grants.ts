@@ -116,7 +116,7 @@ export function isGranted(
 ): boolean {
   if (!bound) return true;
   const uid = bound[policy.name];
-  // Built-in policies belong to the installation, which may store them after its first user.
+  // A release may store its built-in policies after the first user.
   return uid ? uid === policy.metadata.uid : policy.builtin === true;
 }
 

@@ -53,7 +53,7 @@ export interface Token extends ApiObject {
   readonly lastUsedAt?: string;
 }
 
-/** State of the installation that must not be lost; never served. */
+/** State of the cluster that must not be lost; never served. */
 export interface SystemState extends ApiObject {
   readonly value: string;
 }
@@ -102,7 +102,7 @@ export const tokens = defineKind<Token>({
   ],
 });
 
-/** The kind of the installation's own state. */
+/** The kind of the cluster's own state. */
 export const systemStates = defineKind<SystemState>({
   kind: 'SystemState',
   plural: 'systemstates',

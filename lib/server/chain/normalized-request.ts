@@ -19,7 +19,7 @@ export function normalizedRequest(
   return { ...named, namespace: 'default' };
 }
 
-/** Checks that a request has the name that the path of its method requires. @throws StatusError InvalidArgument */
+/** Checks that a request of a custom method has the name that its path requires. @throws StatusError InvalidArgument */
 export function requireName({ standard, route }: MethodInfo, request: JsonObject): void {
   if (standard || !route?.path.includes('{name}') || textOf(request, 'name') !== '') return;
   throw invalid([{ field: 'name', description: 'is required' }]);

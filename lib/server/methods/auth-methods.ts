@@ -57,7 +57,7 @@ async function parentOf(validation: Validation): Promise<TokenParent | undefined
   throw new StatusError({
     code: 'Unauthenticated',
     reason: 'InvalidToken',
-    message: 'the token of this call was revoked meanwhile',
+    message: 'the token of this call was revoked meanwhile; use another token',
   });
 }
 

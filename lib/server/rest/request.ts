@@ -29,6 +29,18 @@ function scalarFromText(field: DescField, text: string): unknown {
   }
 }
 
+/** The rule that a malformed query parameter breaks. */
+function valueRule(
+  field: Extract<DescField, { fieldKind: 'scalar' }>,
+  value: string | readonly string[],
+): string {
+  if (typeof value !== 'string') return 'is given more than once; give it once';
+  const type = jsonType(field);
+  const rule =
+    type === 'boolean' ? 'true or false' : type === 'integer' ? 'a whole number' : 'a number';
+  return `${JSON.stringify(value)} must be ${rule}`;
+}
+
 /**
  * Converts an HTTP call to a request message by the rules of google.api.http: path parameters, the body as one field or
  * the whole message, everything else from the query.
@@ -49,16 +61,19 @@ export function requestFromHttp(method: MethodInfo, parts: HttpParts): JsonObjec
     const field = fieldNamed(input, name);
     const parsed = field && typeof value === 'string' ? scalarFromText(field, value) : undefined;
     if (!field || route?.body === '*' || field.fieldKind !== 'scalar')
-      violations.push({ field: name, description: 'is not a query parameter of this path' });
+      violations.push({
+        field: name,
+        description: 'is not a query parameter of this path; omit it',
+      });
     else if (parsed === undefined)
-      violations.push({ field: name, description: `${JSON.stringify(value)} can't be read` });
+      violations.push({ field: name, description: valueRule(field, value) });
     else request[field.jsonName] = parsed;
   }
   if (route?.body === '*') {
     const known = new Set(input.fields.map((field) => field.jsonName));
     for (const name of Object.keys(request))
       if (!known.has(name))
-        violations.push({ field: name, description: 'is not a field of this request' });
+        violations.push({ field: name, description: 'is not a field of this request; omit it' });
   }
   if (violations.length > 0) throw invalid(violations);
   for (const [name, value] of Object.entries(parts.params)) {

@@ -11,7 +11,7 @@ function mayNameProto(text: string): boolean {
 }
 
 function withoutProto(key: string, value: unknown): unknown {
-  if (key === '__proto__') throw malformedBody('the body has a field named __proto__');
+  if (key === '__proto__') throw malformedBody('the body has a field named __proto__; remove it');
   return value;
 }
 

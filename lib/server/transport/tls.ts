@@ -36,7 +36,7 @@ async function read(name: string, file: string): Promise<Buffer> {
     throw new StatusError({
       code: 'InvalidArgument',
       reason: 'TlsUnreadable',
-      message: `${name} ${file} can't be read: ${messageOf(cause)}`,
+      message: `${name} ${file} can't be read: ${messageOf(cause)}; set it to an existing file that this process may read`,
       cause,
     });
   }
@@ -54,7 +54,7 @@ async function load({ certFile, keyFile, clientCaFile }: TlsFiles): Promise<TlsM
     throw new StatusError({
       code: 'InvalidArgument',
       reason: 'TlsInvalid',
-      message: `${certFile} and ${keyFile} are not a certificate and its key: ${messageOf(cause)}`,
+      message: `${certFile} and ${keyFile} are not a certificate and its key: ${messageOf(cause)}; use a certificate and its private key, both in PEM`,
       cause,
     });
   }

@@ -55,7 +55,7 @@ describe('user and capabilities of a service in a running daemon', function () {
       return body.status === 'Failed' ? body : undefined;
     });
     expect(failed.failureMessage).to.match(
-      /kedge-nobody (does not exist on this node|can't be used)/,
+      /kedge-nobody (does not exist on the node of the instance|can't be used)/,
     );
   });
 
