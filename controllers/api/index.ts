@@ -1,7 +1,7 @@
 /**
  * The entry of a kind: its rules, methods, controllers and rights. Types only.
  *
- * Guarantees: the lists of kinds, rights and events of an installation are derived from these entries.
+ * Guarantees: the lists of kinds, rights and events are derived from these entries.
  *
  * Caveats: {@link KindEntry.api} is loaded by servers only; a client has no rules and methods.
  */

@@ -9,7 +9,7 @@ export interface CheckedBackup extends BackupDescription {
 
 /**
  * Reads an entire backup. Given a key, also opens every sealed value with it.
- * @throws StatusError DataLoss (BackupDamaged), FailedPrecondition (BackupFormat, KeyMismatch)
+ * @throws StatusError DataLoss (BackupDamaged), FailedPrecondition (BackupFormat, BackupUnreadable, KeyMismatch)
  */
 export async function checkBackup(path: string, keys: KeysAtHand): Promise<CheckedBackup> {
   if (keys.type === 'absent') return { ...(await verifyBackup(path)), openedValues: undefined };

@@ -24,7 +24,7 @@ export interface DataRestoreOptions {
   readonly replace: boolean;
   /** See {@link RestoreOptions.afterRevision}. */
   readonly afterRevision?: number | undefined;
-  /** Called once the backup is complete and its values are opened, before any change. */
+  /** Called after the backup was read completely and its values were opened, before any change. */
   readonly beforeWriting?: () => Promise<void>;
 }
 

@@ -3,7 +3,7 @@
  *
  * Guarantees:
  * - An event expires a day after its last write.
- * - {@link transitionsOf} is pure: one event for each condition whose status or reason changed, or one for the status.
+ * - {@link transitionsOf} is pure: at most one event for each condition whose status or reason changed, or one for the status.
  *
  * Caveats:
  * - A different message alone is not an event.

@@ -86,7 +86,7 @@ async function ownedBy(
     const user = { label: `${object.namespace}/${object.name}`, handle };
     // Before provisioning a volume has no driver yet: its uid is enough.
     uids.set(object.metadata.uid, user);
-    // The handle of a storage root that was moved is another one.
+    // After a move of its storage root a volume has another handle, but still this uid.
     if ('importedAs' in object && object.importedAs) uids.set(object.importedAs, user);
     if (handle !== '') handles.add(handle);
   }
@@ -113,8 +113,9 @@ async function listingOf(
 }
 
 /**
- * The resource of an object that another resource was created for, as its provider shows it. Undefined if none is known:
- * the object is being provisioned, or its handle is no identifier of a provider. An error if the provider does not show it.
+ * The resource of an object that another resource was created for, as its provider shows it. Undefined if none is
+ * known: the object is being provisioned, or its handle is no identifier of a provider. An error if the provider does
+ * not show it.
  */
 async function ownResource(
   options: InspectionOptions,

@@ -15,8 +15,8 @@ export function isSameResource(one: ProviderResource, other: ProviderResource): 
 }
 
 /**
- * Whether the handles of a driver are identifiers of a provider. The handle of a volume in a storage root that was moved
- * is another one.
+ * Whether the handles of a driver are identifiers of a provider. Handles in a storage root are not: a move of the root
+ * changes them.
  */
 export function hasProviderHandles({ driver }: Pick<ClassCall, 'driver'>): boolean {
   return driver.provider !== undefined && driver.find !== undefined;

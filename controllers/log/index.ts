@@ -1,7 +1,7 @@
 /**
  * Logs of workloads, read and followed through their runtimes.
  *
- * Ordering: lines of one instance are in the order of their output. Those of several instances are not merged by time.
+ * Ordering: lines of one instance are in the order of their output. Those of several instances are in the order of their times, except in a followed log.
  *
  * Guarantees: a line of the present log has a position. A reader that resumes there gets the lines after it, or a line
  * that reports lost output. A followed log continues when the agent of its node is connected again.

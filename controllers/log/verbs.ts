@@ -203,7 +203,7 @@ async function* logs(
     throw new StatusError({
       code: 'Unavailable',
       reason: 'Stopping',
-      message: 'the daemon stops',
+      message: 'kedged is being stopped; follow the log again after the start of kedged',
     });
 }
 

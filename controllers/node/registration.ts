@@ -267,7 +267,7 @@ export class NodeRegistration implements Runnable {
     onReplaced(
       failedPrecondition(
         'AgentReplaced',
-        `another process (${agent}) has replaced this one (${life.id}) as the agent of node ${name}, because this one was silent for too long; this process ends and does not change workloads and volumes. Run one agent per node, or use another node name and token for this one`,
+        `another process (${agent}) has replaced this one (${life.id}) as the agent of node ${name}: this one was silent for too long, or the other was started with the same node name; this process ends and does not change workloads and volumes. Run one agent per node, or use another node name and token for this one`,
       ),
     );
   }

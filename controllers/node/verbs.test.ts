@@ -6,10 +6,10 @@ describe('the description of a node with many objects', () => {
     const instance = { kind: 'Instance' };
     const volume = { kind: 'Volume' };
     expect(hintsOfHidden([])).to.deep.equal([]);
-    expect(hintsOfHidden([volume])).to.deep.equal(['1 more volumes: kedge get volumes -A']);
+    expect(hintsOfHidden([volume])).to.deep.equal(['volumes not shown: 1; kedge get volumes -A']);
     expect(hintsOfHidden([instance, instance, volume])).to.deep.equal([
-      '2 more instances: kedge get instances -A',
-      '1 more volumes: kedge get volumes -A',
+      'instances not shown: 2; kedge get instances -A',
+      'volumes not shown: 1; kedge get volumes -A',
     ]);
   });
 });

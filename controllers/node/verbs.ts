@@ -9,13 +9,13 @@ import { nodes } from './kind.js';
 
 const shownMax = 100;
 
-/** The commands that list the objects of a node that a description omits, by their kind. */
+/** The number of the objects that the description of a node omits, and the commands that list all of their kinds. */
 export function hintsOfHidden(hidden: readonly { readonly kind: string }[]): readonly string[] {
   const instanceCount = hidden.filter(({ kind }) => kind === 'Instance').length;
   const volumeCount = hidden.length - instanceCount;
   return [
-    ...(instanceCount > 0 ? [`${instanceCount} more instances: kedge get instances -A`] : []),
-    ...(volumeCount > 0 ? [`${volumeCount} more volumes: kedge get volumes -A`] : []),
+    ...(instanceCount > 0 ? [`instances not shown: ${instanceCount}; kedge get instances -A`] : []),
+    ...(volumeCount > 0 ? [`volumes not shown: ${volumeCount}; kedge get volumes -A`] : []),
   ];
 }
 

@@ -59,7 +59,7 @@ export interface ProvisionedKind<T extends Provisioned, F extends string> {
 export interface ClassifiedFailure extends Failure {
   /** Milliseconds until the retry; undefined if the call is not retried until something changes. */
   readonly againMs: number | undefined;
-  /** The report of the object, besides its phase. */
+  /** The status fields that report the failure, without the phase. */
   readonly report: Report;
 }
 

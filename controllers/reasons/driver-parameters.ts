@@ -106,7 +106,7 @@ function refusedDeletion({ kind, object }: Storage, message: string): Remedy {
     isOwn
       ? `parameters of volume ${volume.namespace}/${volume.name}`
       : `parameters of storage class ${storageClassName}`,
-    'the values that the message requires: the deletion continues with them',
+    'the values that its driver requires: the deletion continues with them',
     isOwn ? command('edit', 'volume', volume) : editClass(storageClassName),
     `or ${without}: ${retain}`,
   );
@@ -115,7 +115,7 @@ function refusedDeletion({ kind, object }: Storage, message: string): Remedy {
 /** The remedy for an invalid parameter, or for a missing object that it refers to. */
 export function wrongParameters(about: About): Remedy {
   const storage = storageOf(about);
-  if (!storage) return again(about, 'the cause in the message to be removed');
+  if (!storage) return again(about, 'its cause to be removed');
   const { kind, object } = storage;
   const { nodes } = about.world;
   const className = object.storageClassName ?? '';
@@ -140,13 +140,13 @@ export function wrongParameters(about: About): Remedy {
   if (isUnknown && className !== '' && Object.keys(object.parameters ?? {}).length === 0)
     return set(
       `parameters of storage class ${className}`,
-      'the values that the message requires: the volume is provisioned with them',
+      'the values that its driver requires: the volume is provisioned with them',
       editClass(className),
     );
   if (kind === 'Volume' && (isUnknown || canRetry(storage)))
     return set(
       `parameters of volume ${object.namespace}/${object.name}`,
-      'the values that the message requires',
+      'the values that its driver requires',
       command('edit', 'volume', object),
       className === '' ? '' : `for parameters of its storage class: ${editClass(className)}`,
     );

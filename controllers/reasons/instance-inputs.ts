@@ -37,7 +37,7 @@ export function inputsOfInstance(about: About<'Instance'>): Remedy {
   if (storageOf(about)) return wrongParameters(about);
   return set(
     `secretMounts and configmapMounts of service ${service.namespace}/${service.name}`,
-    'the values that the message requires',
+    'valid values',
     command('edit', 'service', service),
   );
 }

@@ -30,7 +30,7 @@ import { type About, findByKey, type World } from './world.js';
 function ofInstance(remedy: RemedyOf<'Instance'>): RemedyOf {
   return byKind({ Instance: remedy }, (about) =>
     wait(
-      'the cause in the message to be removed',
+      'its cause to be removed',
       'afterwards',
       deletionOf(about),
       'to delete it instead',

@@ -18,7 +18,7 @@ function instancesOf(about: About<'Service'>): Remedy {
 
 const ofService: RemedyOf = byKind({ Service: instancesOf }, (about) =>
   wait(
-    'the cause in the message to be removed',
+    'its cause to be removed',
     'afterwards',
     deletionOf(about),
     'to delete it instead',

@@ -137,7 +137,7 @@ function nearlyFull(about: About<'Volume'>): Remedy {
   );
 }
 
-const otherwise: RemedyOf = (about) => again(about, 'the cause in the message to be removed');
+const otherwise: RemedyOf = (about) => again(about, 'its cause to be removed');
 
 /** Reasons of conditions that volumes and snapshots have. */
 export const storageReasons = {

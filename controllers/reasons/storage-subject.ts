@@ -91,7 +91,7 @@ export function inUse(about: About): Remedy {
         : user.state === 'Reserved';
     if (isWaiting)
       return wait(
-        'what else holds the volume, which the message names,',
+        'the other holder of the volume',
         'once the volume is released there',
         scaleToNothing(user.claim, world),
         'to stop waiting',

@@ -78,7 +78,7 @@ class Choice {
     return this.#sources;
   }
 
-  /** Milliseconds until a reservation ends that was counted; undefined without one. */
+  /** Milliseconds until the first of the counted reservations ends; undefined without one. */
   get reservedMs(): number | undefined {
     return this.#reservedUntil === undefined ? undefined : this.#reservedUntil - this.#sources.now;
   }

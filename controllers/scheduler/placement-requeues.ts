@@ -65,7 +65,7 @@ export function placementRequeues({
     instances.lister.byIndex(unplacedNeedy, 'yes').map(keyOf);
   const takesRoom = (instance: Instance): boolean =>
     isNeedy(instance.template) && (!isUnplaced(instance) || isNominatedAnywhere(instance));
-  /** The start of a volume in the place of the nominated node ends nothing, and comes once for each volume. */
+  /** Whether a volume was started in the place of the nominated node. This ends no reservation. */
   const startsAtNominated = (instance: Instance, one: Volume, other?: Volume): boolean => {
     if (!other || isStarted(one) === isStarted(other)) return false;
     const started = isStarted(one) ? one : other;
@@ -117,7 +117,9 @@ export function endsReservation(before: Volume, volume: Volume): boolean {
   return isComing(before) && (!isComing(volume) || isElsewhere);
 }
 
-/** Whether a volume keeps no reservation from coming true, apart from its place. */
+/**
+ * Whether an instance that mounts the volume can still get its reserved room, if the place of the volume permits it.
+ */
 function isComing(volume: Volume): boolean {
   return (
     volume.status !== 'Failed' && !isDeleting(volume) && (!isStarted(volume) || isSettled(volume))

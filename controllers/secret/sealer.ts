@@ -170,7 +170,7 @@ export class Sealer {
     try {
       return decrypt(dataKey, body, textPlace(place)).toString();
     } catch (cause) {
-      throw unopened(place, 'it was changed or moved', cause);
+      throw unopened(place, 'it was changed or moved; write the value again', cause);
     }
   }
 
@@ -202,7 +202,7 @@ export class Sealer {
       );
     }
     const opened = unwrapped(found.key, wrapped, [ownPlace(place), textPlace(place)]);
-    if (opened.type === 'moved') throw unopened(place, 'it was changed or moved', opened.cause);
+    if (opened.type === 'moved') throw unopened(place, 'it was changed or moved; write the value again', opened.cause);
     return { dataKey: opened.key, body };
   }
 }

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 
-/** Paths that are never mounted over, exactly (specification section 8). */
+/** Paths that can't be mount paths, although paths below them can (specification section 8). */
 const blockedExactly = ['/', '/etc', '/var/run/docker.sock', '/run/docker.sock'];
 /** Paths that can't be mounted over, including everything below. */
 const blockedBelow = ['/proc', '/sys'];

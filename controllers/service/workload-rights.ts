@@ -44,8 +44,8 @@ export function rightsViolations({ user, capabilities = [] }: Service): readonly
 }
 
 /**
- * A capability beyond the usual ones may break the sandbox, so writing a template with one needs a right. A write that
- * does not change the template, such as scaling, needs none.
+ * A workload may leave the sandbox with a capability beyond the usual ones, so writing a template with one needs a
+ * right. A write that does not change the template, such as scaling, needs none.
  */
 export async function elevationViolations(
   context: AdmissionContext,

@@ -31,7 +31,7 @@ export function snapshotRules(options: SnapshotRuleOptions): AdmissionRules<Snap
       if (isDeleting(volume))
         throw failedPrecondition(
           'SourceDeleting',
-          `volume "${key.namespace}/${key.name}" is being deleted: snapshots of it can't be created`,
+          `volume "${key.namespace}/${key.name}" is being deleted: snapshots of it can't be created; use another volume`,
           { kind: 'Volume', ...key },
         );
       const storageClass = await classNamed(context, volume.storageClassName);

@@ -2,7 +2,7 @@
  * Snapshots: admission (admission.ts), the state machine (phases.ts, plan.ts), its effects and its watches
  * (reconcile/).
  *
- * Guarantees: a source is protected while it is copied, a snapshot while it is restored.
+ * Guarantees: a source is not deleted while it is copied, nor a snapshot while a volume is restored from it.
  *
  * Caveats: a snapshot contains what the workload has written to the file system; it is not coordinated with the
  * workload.

@@ -53,7 +53,10 @@ export class Cloud1Volumes {
     this.#cluster = cluster;
   }
 
-  /** Finds the volume with the name of a uid; undefined if there is none. @throws DriverError Internal for several */
+  /**
+   * Finds a volume by the name that its uid determines; undefined without one.
+   * @throws DriverError Internal for several
+   */
   async named({ volume, parameters, signal }: CallContext): Promise<CloudVolume | undefined> {
     const { region = '' } = parameters;
     const name = volumeName(volume);

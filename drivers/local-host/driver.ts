@@ -85,7 +85,7 @@ export function createLocalHostDriver(settings: StorageSettings): Driver {
       if (real !== request.handle)
         throw new DriverError(
           'InvalidParameters',
-          `hostPath resolves to ${real}, and was ${request.handle} when the volume was provisioned`,
+          `hostPath resolves to ${real}, and was ${request.handle} when the volume was provisioned; let it lead to that directory again`,
         );
       return { devicePath: '' };
     },
@@ -93,7 +93,7 @@ export function createLocalHostDriver(settings: StorageSettings): Driver {
     mount: async (request) => ({ path: await resolve(request, false) }),
     unmount: () => Promise.resolve(),
     expand: () =>
-      Promise.reject(new DriverError('Unsupported', 'a host directory can not be expanded')),
+      Promise.reject(new DriverError('Unsupported', "a host directory can't be expanded")),
     ...noSnapshots('local-host'),
   };
 }

@@ -52,7 +52,7 @@ async function setSize(files: HostFiles, path: string, bytes: bigint): Promise<v
   if (bytes > BigInt(Number.MAX_SAFE_INTEGER))
     throw new DriverError(
       'InvalidParameters',
-      `${bytes} bytes exceed the maximum size of an image`,
+      `${bytes} bytes exceed the maximum size of an image; request a smaller size`,
     );
   await files.extend(path, Number(bytes));
 }

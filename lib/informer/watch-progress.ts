@@ -97,8 +97,8 @@ export class WatchProgress {
   }
 
   /**
-   * Returns the failure that still lasts, if any. A source without bookmarks may be silent: a watch that goes on counts
-   * as recovered. With bookmarks a watch counts as recovered only after a message.
+   * Returns the failure that still lasts, if any. A source without bookmarks may be silent, so its watch counts as
+   * recovered once it has lasted `staleAfterMs`. With bookmarks, a watch counts as recovered only after a message.
    */
   #stillFailing(): { readonly since: number; readonly reason: string } | undefined {
     const { silenceMs, staleAfterMs } = this.#options;

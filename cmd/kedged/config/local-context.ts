@@ -27,8 +27,9 @@ async function setAside(): Promise<void> {
 
 /**
  * On the first run, creates the root token before the API listens, and stores it at once for this user: if the start
- * failed in between, the token would be lost. An earlier context `local` is kept under another name. No-op on later runs.
- * @throws StatusError if the token can't be stored; then none was created
+ * failed in between, the token would be lost. An earlier context `local` is kept under another name. No-op on later
+ * runs.
+ * @throws StatusError if contexts can't be stored, which is checked before the token is created
  */
 export async function firstAccess(store: EmbeddedStore, addresses: LocalAddresses): Promise<void> {
   const { bootstrap, isBootstrapped } = await import('kedge/auth');

@@ -28,8 +28,8 @@ interface Owner {
 export const withoutRights: readonly string[] = rightsOf([], []);
 
 /**
- * Arguments of setpriv(1) that change to the requested user, if any, and drop all capabilities except the requested ones,
- * also those of root. `no_new_privs` is always set, so that programs can't regain rights.
+ * Arguments of setpriv(1) that change to the requested user, if any, and drop all capabilities except the requested
+ * ones, also those of root. `no_new_privs` is always set, so that programs can't regain rights.
  * @throws Error with the reason why this node can't satisfy the request
  */
 export async function privilegesOf(

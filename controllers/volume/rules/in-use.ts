@@ -43,8 +43,8 @@ export function waitingCopy(
 }
 
 /**
- * What a requested deletion of a volume waits for, with the remedy: an attachment, or snapshots in progress. Undefined
- * if it waits for neither.
+ * The reason why a requested deletion of a volume waits, with the remedy: an attachment, or snapshots in progress.
+ * Undefined if it does not wait.
  * @param copies all snapshots of the volume
  */
 export function deletionWaitsFor(

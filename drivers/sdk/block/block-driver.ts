@@ -67,7 +67,7 @@ export interface BlockDetachRequest extends HandleRequest {
 /** The provider-specific part of a block driver: the provider's calls and their contract. */
 export interface BlockProvider {
   readonly name: string;
-  /** The cloud provider, for people. */
+  /** The name of the cloud provider, for messages. */
   readonly provider?: string;
   /** Default: ReadWriteOnce. */
   readonly accessModes?: readonly AccessMode[];

@@ -19,7 +19,10 @@ export class LinkedDevice {
   /** The link, which may not exist. */
   readonly link: string;
 
-  /** @param name the name of the link @param serial the serial of the volume's device, if the device has a serial */
+  /**
+   * @param name the name of the link
+   * @param serial the serial of the volume's device, if the device has a serial
+   */
   constructor(links: DeviceLinks, name: string, serial: string) {
     this.#links = links;
     this.#serial = serial;

@@ -29,8 +29,8 @@ export function withGrants(served: ServedKind, nodes: AnyKind | undefined): Serv
 }
 
 /**
- * Returns the uids of the granted policies; the empty text for a policy that does not exist. A policy of the same transaction
- * has no uid yet: its grant is bound at the first use.
+ * Returns the uids of the granted policies; the empty text for a policy that does not exist. A policy of the same
+ * transaction has no uid yet: its grant is bound at the first use.
  */
 async function policyUidsOf(
   context: AdmissionContext,

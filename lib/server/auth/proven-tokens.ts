@@ -5,7 +5,7 @@ import type { Token, User } from './kinds.js';
 /** Maximum number of tokens whose proof is kept. */
 const provenMax = 1_024;
 
-/** The stored objects that an identity is made of: its token with the tokens above it, and their users. */
+/** The stored objects that an identity depends on: its token, the parents of the token, and their users. */
 export interface GrantReads {
   readonly tokens: Token[];
   readonly users: User[];

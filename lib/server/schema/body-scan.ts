@@ -66,7 +66,9 @@ export class BodyScan {
     this.#items += 1;
     this.#open.push(at);
     if (this.#open.length > limits.jsonDepthMax)
-      throw malformedBody(`the body is nested deeper than ${limits.jsonDepthMax} levels; flatten it`);
+      throw malformedBody(
+        `the body is nested deeper than ${limits.jsonDepthMax} levels; flatten it`,
+      );
   }
 
   #leave(at: number): void {

@@ -3,8 +3,8 @@ import { BodyScan, malformedBody, notJson } from './body-scan.js';
 import { jsonPartCharacters, TurnParser } from './turn-parser.js';
 
 /**
- * Whether a text may have a field `__proto__`, literally or with escapes. Only then a reviver looks for it: it is called
- * for each value, which costs as much as the rest of parsing.
+ * Whether a text may have a field `__proto__`, literally or with escapes. Only then a reviver looks for it: it is
+ * called for each value, which costs as much as the rest of parsing.
  */
 function mayNameProto(text: string): boolean {
   return text.includes('__proto__') || text.includes('\\u00');
@@ -26,8 +26,8 @@ function parserOf(body: string): (text: string) => unknown {
 const scanCharacters = 65_536;
 
 /**
- * Parses a JSON body. Nesting and the number of values are bounded before the parser recurses, and `__proto__` is refused so
- * that no later copy can change a prototype.
+ * Parses a JSON body. Nesting and the number of values are bounded before the parser recurses, and `__proto__` is
+ * refused so that no later copy can change a prototype.
  * @throws StatusError InvalidArgument.
  */
 export function parseBody(text: string): unknown {

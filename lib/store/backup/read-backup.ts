@@ -73,8 +73,8 @@ async function* pieces(path: string): AsyncIterable<Buffer> {
 }
 
 /**
- * Yields the frames of a backup. That of the trailer has the hash of everything before it; `sha256` of others is empty.
- * @throws StatusError DataLoss (BackupDamaged)
+ * Yields the frames of a backup. `sha256` of the trailer is the hash of everything before it; that of others is empty.
+ * @throws StatusError DataLoss (BackupDamaged), FailedPrecondition (BackupUnreadable)
  */
 async function* frames(
   path: string,
@@ -120,7 +120,7 @@ export async function readBackup(
       if (header.format !== backupFormat)
         throw failedPrecondition(
           'BackupFormat',
-          `backup ${path} has format ${header.format}, and this release reads ${backupFormat}`,
+          `backup ${path} has format ${header.format}, and this release reads ${backupFormat}; use the release that wrote it`,
         );
       parse<BackupHeader>(path, body, headerMembers);
     } else if (type === frameTypes.trailer) {

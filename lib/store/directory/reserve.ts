@@ -134,7 +134,7 @@ export async function explainNoRoom(
   return new StatusError({
     code: 'Unavailable',
     reason: 'NoRoomToOpen',
-    message: `the disk of ${directory} is full: ${free} bytes are free, opening the store needs up to ${openingBytes}, and the reserve is used up in ${join(directory, folderName)}; remove or move files on that disk, or enlarge it, then start again (${messageOf(error)})`,
+    message: `the disk of ${directory} is full: ${free} bytes are free, opening the store needs up to ${openingBytes}, and no reserve is left in ${join(directory, folderName)}; remove or move files on that disk, or enlarge it, then start again (${messageOf(error)})`,
     cause: error,
   });
 }

@@ -129,7 +129,7 @@ export type Fill = (fresh: Engine, last: number | undefined) => Promise<void>;
 
 /** The result of a replacement. */
 export interface Replacement {
-  /** Directory of the replaced store; absent if there was none. */
+  /** Directory of the replaced store; absent if there was none, and for an engine without a directory. */
   readonly kept?: string;
 }
 

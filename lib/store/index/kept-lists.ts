@@ -66,7 +66,7 @@ export class KeptLists<L extends Keepable> {
     this.#settle();
   }
 
-  /** Keeps a list; may evict others. */
+  /** Keeps a list. This may evict lists, even this one. */
   keep(name: string, list: L): void {
     const references = list.chunks.reduce((sum, chunk) => sum + chunk.length, 0);
     const usedAt = this.#clock.monotonic();
@@ -74,7 +74,7 @@ export class KeptLists<L extends Keepable> {
     this.#settle();
   }
 
-  /** The list of this name, marked as used; undefined if it was evicted. */
+  /** The list of this name, marked as used; undefined if it was never kept, was evicted, or was idle for too long. */
   use(name: string): L | undefined {
     const kept = this.#kept.get(name);
     if (!kept) return undefined;
@@ -133,8 +133,8 @@ export class KeptLists<L extends Keepable> {
   }
 
   /**
-   * An upper bound of the bytes that the lists keep alive: the references of each list, and per kind all bytes that were
-   * replaced since its oldest list, because lists share objects.
+   * An upper bound of the bytes that the lists keep alive: the references of each list, and per kind all bytes that
+   * were replaced since its oldest list, because lists share objects.
    */
   #bytes(): number {
     const oldest = new Map<string, number>();

@@ -38,8 +38,9 @@ const signatureBytes = 16;
 /**
  * Lists at one revision, also across several pages: the rest of a paged list is unaffected by writes.
  *
- * A page token names a kept list and a page of it. It is signed with a secret of that list, so that it can't be
- * forged, and is valid only for the same kind, namespace, selectors and caller. Using it again returns the same page.
+ * A page token names a kept list and a page of it. It is signed with a secret of that list, so that it can't be forged,
+ * and is valid only for the same kind, namespace, index, selectors and caller. Using it again returns the same page, if
+ * the size is the same.
  */
 export class PagedLists {
   readonly #clock: Clock;

@@ -11,7 +11,7 @@ export interface ScannedLog {
   readonly database: () => Database;
   /** The path of the database, for errors. */
   readonly path: string;
-  /** Called once the last record was read. */
+  /** Called after the last record of the scan was read; not if the scan ends earlier. */
   readonly ended: () => Promise<void>;
 }
 

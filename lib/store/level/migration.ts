@@ -69,7 +69,7 @@ export async function copyStore(options: CopyOptions): Promise<Migration> {
     throw new StatusError({
       code: 'Unavailable',
       reason: 'CopyFailed',
-      message: `the database in ${directory} has schema version ${version} and is copied to ${copy} before its migration to version ${schemaVersion}; the copy failed (${messageOf(error)}); nothing was changed`,
+      message: `the database in ${directory} has schema version ${version} and is copied to ${copy} before its migration to version ${schemaVersion}; the copy failed (${messageOf(error)}), and nothing was changed: correct this, then start again`,
       cause: error,
     });
   }

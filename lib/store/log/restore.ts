@@ -54,7 +54,7 @@ export class DensityCheck {
     const first = this.#missing > 0 ? this.#revision : this.#revision + 1;
     throw dataLoss(
       'LogHole',
-      `the store's log has a gap: the records of revisions ${first} to ${found} are missing`,
+      `the store's log has a gap from revision ${first} to ${found}: records there are missing`,
     );
   }
 }

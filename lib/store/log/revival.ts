@@ -78,7 +78,7 @@ async function reopen(options: RevivalOptions): Promise<Revived> {
     throw new StatusError({
       code: 'DataLoss',
       reason: 'OtherStore',
-      message: `the data directory now contains store ${state.storeId}, and store ${options.storeId} was open`,
+      message: `the data directory now contains store ${state.storeId}, and store ${options.storeId} was open; put that one back, or restart the process`,
     });
   const { checkpoint } = state;
   if (!options.checkpoints.some((mark) => sameMark(mark, checkpoint)))

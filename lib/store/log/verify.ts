@@ -71,7 +71,7 @@ export async function verifyLog(
     throw new StatusError({
       code: 'DataLoss',
       reason: 'IndexMismatch',
-      message: `the log contains ${current.size} objects at revision ${revision}, and ${objects} are in memory`,
+      message: `the log contains ${current.size} objects at revision ${revision}, and ${objects} are in memory; restart the process, which reads the log again`,
     });
   return { revision, records, objects };
 }
@@ -80,6 +80,6 @@ function mismatch(kind: string, entry: LazyObject): StatusError {
   return new StatusError({
     code: 'DataLoss',
     reason: 'IndexMismatch',
-    message: `${kind} "${entry.key}" of revision ${entry.revision} in memory differs from the log`,
+    message: `${kind} "${entry.key}" of revision ${entry.revision} in memory differs from the log; restart the process, which reads the log again`,
   });
 }

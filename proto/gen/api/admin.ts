@@ -329,14 +329,14 @@ export interface AdoptStorageRootRequest {
 
 export interface AdoptStorageRootResponse {
   path: string;
-  /** The installation whose mark it had; empty without one. */
+  /** The cluster whose mark it had; empty without one. */
   earlierClusterId: string;
 }
 
 export interface FindOrphansRequest {
   /** The class whose driver, credential and region are used; default: all classes. */
   storageClassName: string;
-  /** Also what does not have the mark of this installation. */
+  /** Also what does not have the mark of this cluster. */
   all: boolean;
   /** Namespace of secrets that classes refer to without one; default: default. */
   secretNamespace: string;
@@ -359,7 +359,7 @@ export interface FindOrphansResponse_Orphan {
   /** Empty: the driver enforces no sizes. */
   sizeBytes: string;
   origin: FindOrphansResponse_Orphan_Origin;
-  /** The installation whose mark it has. */
+  /** The cluster whose mark it has. */
   clusterId: string;
   /** The instance at the provider that it is attached to. */
   attachedTo: string;
@@ -415,9 +415,9 @@ export function findOrphansResponse_Orphan_TypeToNumber(object: FindOrphansRespo
 
 export const FindOrphansResponse_Orphan_Origin = {
   ORIGIN_UNSPECIFIED: "ORIGIN_UNSPECIFIED",
-  /** own - This installation created it. */
+  /** own - This cluster created it. */
   own: "own",
-  /** foreign - It has the mark of another installation, which may use it. */
+  /** foreign - It has the mark of another cluster, which may use it. */
   foreign: "foreign",
   /** unmarked - It has no mark. */
   unmarked: "unmarked",
@@ -2850,7 +2850,7 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): BackupResponse => BackupResponse.decode(value),
   },
   /**
-   * Marks the storage root of the daemon's node with the id of this installation, after the installation that had it
+   * Marks the storage root of the daemon's node with the id of this cluster, after the cluster that had it
    * was lost. Refused while another daemon uses the directory.
    */
   adoptStorageRoot: {

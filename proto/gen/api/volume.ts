@@ -511,7 +511,7 @@ export interface ImportVolumeRequest {
   handle: string;
   /** Only where the driver enforces no sizes; default: the size at the provider. */
   size: string;
-  /** Also a volume with the mark of another installation, which must not use it any more. */
+  /** Also a volume with the mark of another cluster, which must not use it any more. */
   takeOver: boolean;
   /** Runs all checks, and stores no object. */
   dryRun: boolean;

@@ -60,7 +60,10 @@ describe('kedge wait', function () {
   it('for a missing object, or without objects, fails', async () => {
     expect(await run('wait volume/absent --for status=Bound', 4)).to.contain('absent');
     expect(await run('wait snapshots --all --for status=Ready', 4)).to.contain(
-      'no snapshots match the selector',
+      'no snapshots exist in namespace default; create one first',
+    );
+    expect(await run('wait snapshots -l a=b --for status=Ready', 4)).to.contain(
+      'no snapshots in namespace default match the selector; correct --selector',
     );
     expect(await run('wait volumes --for status=Bound', 2)).to.contain('--all');
     expect(await run('wait volume/web --for status=Bund', 6)).to.contain('did you mean Bound?');

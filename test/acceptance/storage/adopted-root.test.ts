@@ -7,7 +7,7 @@ import { TestDaemon } from '../daemon.js';
 
 const base = '/v1/namespaces/default';
 
-describe('the storage root of an installation whose store was lost', function () {
+describe('the storage root of a cluster whose store was lost', function () {
   this.timeout(180_000);
   let folder: string;
   let lost: TestDaemon;

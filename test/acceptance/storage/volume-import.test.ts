@@ -174,7 +174,7 @@ endpoint = "${cloud2.endpoint}"
     }
   });
 
-  it('a volume of another installation needs --take-over', async () => {
+  it('a volume of another cluster needs --take-over', async () => {
     const id = await byHand(
       `kedge-${theirs}`,
       `kedge cluster=another volume=${theirs} name=default/ours-now`,

@@ -224,7 +224,7 @@ describe('cloud1-volume', () => {
     expect(cloud.emulator.requests.every(({ method }) => method === 'GET')).to.equal(true);
   });
 
-  it('lists the volumes of this installation alone, with their snapshots', async () => {
+  it('lists the volumes of this cluster alone, with their snapshots', async () => {
     const one = volume();
     await one.provision();
     const foreign = { name: 'mine', region: 'fra1', size_gigabytes: 1, description: 'of a person' };

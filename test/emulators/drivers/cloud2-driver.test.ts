@@ -206,7 +206,7 @@ describe('cloud2-volume', () => {
     expect(cloud.emulator.faults.left).to.equal(0);
   });
 
-  it('makes no snapshots, and lists the volumes of this installation by their label', async () => {
+  it('makes no snapshots, and lists the volumes of this cluster by their label', async () => {
     expect(driver.capabilities()).to.include({
       snapshots: false,
       onlineExpand: false,

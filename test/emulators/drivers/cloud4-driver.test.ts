@@ -256,7 +256,7 @@ describe('cloud4-disk', () => {
     expect(told).not.to.contain('eyJ');
   });
 
-  it('lists disks and snapshots of this installation with their objects, and finds a disk to import', async () => {
+  it('lists disks and snapshots of this cluster with their objects, and finds a disk to import', async () => {
     const one = volume();
     await one.provision();
     const call = { parameters: cloud.parameters, node: 'worker-1' };

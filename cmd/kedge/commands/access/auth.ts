@@ -31,7 +31,7 @@ const resources = [...allKinds.map(({ plural }) => plural), ...furtherResources]
 const atOnce = 16;
 
 /**
- * Rejects a verb or a resource that does not exist: the answer would be "no".
+ * Rejects a verb or a resource that does not exist: the answer "no" would look like a missing right.
  * @throws StatusError InvalidArgument with a suggestion
  */
 function requireKnownAccess(verb: string, resource: string): void {

@@ -32,7 +32,7 @@ function tokenIn(text: string): string {
   throw invalid([
     {
       field: 'token',
-      description: 'standard input is neither a token nor an answer that contains one',
+      description: 'standard input is neither a token nor an answer that contains one; pass the token that kedge token create prints',
     },
   ]);
 }

@@ -19,7 +19,7 @@ async function rotateKeys(): Promise<void> {
 
 /** `kedge admin adopt-root|backup|orphans|rotate-keys` */
 export function addAdmin(program: Command): void {
-  const admin = program.command('admin').description('administer the installation');
+  const admin = program.command('admin').description('administer the cluster');
   addBackup(admin);
   addAdoptRoot(admin);
   addOrphans(admin);

@@ -8,8 +8,8 @@ async function adoptRoot(path: string): Promise<void> {
   const client = await connect();
   try {
     const done = await client.call('AdminService.AdoptStorageRoot', { path });
-    const earlier = textOf(done, 'earlierClusterId') || 'no installation';
-    print(`${textOf(done, 'path')} now belongs to this installation; before, to ${earlier}`);
+    const earlier = textOf(done, 'earlierClusterId') || 'no cluster';
+    print(`${textOf(done, 'path')} now belongs to this cluster; before, to ${earlier}`);
     print('kedge admin orphans lists the volumes in it, with the commands that import them.');
   } finally {
     client.close();
@@ -22,7 +22,7 @@ export function addAdoptRoot(admin: Command): void {
     .command('adopt-root')
     .argument('<path>', "[storage].localVolumeRoot of the daemon's node")
     .description(
-      'take over the storage root of driver local from an installation whose store was lost; its volumes can then be imported',
+      'take over the storage root of driver local from a cluster whose store was lost; its volumes can then be imported',
     )
     .action((path: string) => adoptRoot(path));
   withExamples(command, [

@@ -12,7 +12,7 @@ import { age, note, print, table } from '../../output/output.js';
 import { countsOf, notReady } from '../../output/overview.js';
 import { withExamples } from '../../program/examples.js';
 
-/** Events and access objects are not part of the installation's state. */
+/** Events and access objects are not part of the state of the cluster. */
 const leftOut = ['Event', 'Token', 'User', 'Policy'];
 
 interface Seen {

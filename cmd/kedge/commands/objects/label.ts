@@ -49,13 +49,13 @@ function marked(before: unknown, marks: Marks, what: string, overwrite: boolean)
 /** Labels of nodes that drivers read: the places of volumes. */
 const placeLabels: readonly string[] = ['svc.io/region', 'svc.io/zone'];
 
-/** The names of Kubernetes for them. */
+/** The keys of these labels in Kubernetes. */
 const otherNames: Readonly<Record<string, string>> = {
   'topology.kubernetes.io/region': 'svc.io/region',
   'topology.kubernetes.io/zone': 'svc.io/zone',
 };
 
-/** Says of a label of a node that looks like one of a place, but is none: a volume would not follow it. */
+/** Notes a label of a node whose key resembles that of a place: drivers do not read it. */
 function hintAtPlaces(marks: Marks): void {
   for (const [key, value] of marks) {
     if (value === undefined || placeLabels.includes(key)) continue;

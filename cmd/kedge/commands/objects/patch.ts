@@ -22,7 +22,7 @@ interface PatchOptions {
  */
 function requireSameName(patch: JsonObject): void {
   for (const field of ['name', 'namespace'])
-    if (field in patch) throw invalid([{ field, description: "can't be changed" }]);
+    if (field in patch) throw invalid([{ field, description: "can't be changed; omit it" }]);
 }
 
 async function patchObjects(words: readonly string[], options: PatchOptions): Promise<void> {

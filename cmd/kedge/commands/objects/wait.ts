@@ -126,12 +126,7 @@ async function waitForKind(
   const { items, cursor } = await remote.list(names === undefined ? selection : { namespace });
   const waiting = new Waiting(kind, goal);
   waiting.begin(names, items, namespace);
-  if (names === undefined && items.length === 0)
-    throw new StatusError({
-      code: 'NotFound',
-      reason: 'NothingSelected',
-      message: `no ${kind.plural} match the selector`,
-    });
+  if (names === undefined && items.length === 0) throw nothingSelected(kind, options);
   const onAway = (error: unknown): void =>
     note(`The server does not answer (${printable(messageOf(error))}); waiting until it does`);
   // Without the selector: an object that loses its labels is still awaited.
@@ -145,6 +140,18 @@ async function waitForKind(
     }
   }
   return waiting.report;
+}
+
+function nothingSelected(
+  { plural, scope }: AnyKind,
+  { namespace, selector }: WaitOptions,
+): StatusError {
+  const where = scope === 'Cluster' ? '' : ` in namespace ${namespace}`;
+  const message =
+    selector === undefined
+      ? `no ${plural} exist${where}; create one first`
+      : `no ${plural}${where} match the selector; correct --selector`;
+  return new StatusError({ code: 'NotFound', reason: 'NothingSelected', message });
 }
 
 function wantedOf(words: readonly string[], { all, selector }: WaitOptions): readonly Wanted[] {

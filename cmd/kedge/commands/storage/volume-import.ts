@@ -49,7 +49,7 @@ export function addImport(volume: Command): void {
     .option('--size <quantity>', 'only for directories of driver local, which have no size')
     .option(
       '--take-over',
-      'also with the mark of another installation: make sure that it does not use the volume any more',
+      'also with the mark of another cluster: make sure that it does not use the volume any more',
     )
     .option('--dry-run', 'run all checks, and store nothing')
     .addHelpText(
@@ -65,7 +65,7 @@ export function addImport(volume: Command): void {
     ],
     [
       'kedge volume import data --class fast --handle 506f78a4-e098-11e5-ad9f-000f53306ae1 --take-over',
-      'A volume of an installation that was lost',
+      'A volume of a cluster that was lost',
     ],
   );
 }
