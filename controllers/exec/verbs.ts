@@ -102,7 +102,8 @@ function stopping(): StatusError {
   return new StatusError({
     code: 'Unavailable',
     reason: 'Stopping',
-    message: 'kedged is being stopped, and the command was ended; run it again after the start of kedged',
+    message:
+      'kedged is being stopped, and the command was ended; run it again after the start of kedged',
   });
 }
 

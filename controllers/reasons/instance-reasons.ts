@@ -29,12 +29,7 @@ import { type About, findByKey, type World } from './world.js';
 /** A remedy for instances. Other objects with the reason wait until the cause is removed, or can be deleted. */
 function ofInstance(remedy: RemedyOf<'Instance'>): RemedyOf {
   return byKind({ Instance: remedy }, (about) =>
-    wait(
-      'its cause to be removed',
-      'afterwards',
-      deletionOf(about),
-      'to delete it instead',
-    ),
+    wait('its cause to be removed', 'afterwards', deletionOf(about), 'to delete it instead'),
   );
 }
 

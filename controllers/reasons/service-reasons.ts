@@ -17,12 +17,7 @@ function instancesOf(about: About<'Service'>): Remedy {
 }
 
 const ofService: RemedyOf = byKind({ Service: instancesOf }, (about) =>
-  wait(
-    'its cause to be removed',
-    'afterwards',
-    deletionOf(about),
-    'to delete it instead',
-  ),
+  wait('its cause to be removed', 'afterwards', deletionOf(about), 'to delete it instead'),
 );
 
 /** Reasons of the condition of services, which are the phases of a service. */

@@ -202,7 +202,8 @@ export class Sealer {
       );
     }
     const opened = unwrapped(found.key, wrapped, [ownPlace(place), textPlace(place)]);
-    if (opened.type === 'moved') throw unopened(place, 'it was changed or moved; write the value again', opened.cause);
+    if (opened.type === 'moved')
+      throw unopened(place, 'it was changed or moved; write the value again', opened.cause);
     return { dataKey: opened.key, body };
   }
 }

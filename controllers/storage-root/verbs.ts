@@ -16,7 +16,10 @@ async function adopt(
   const path = textOf(request, 'path');
   if (path === '') throw invalid([{ field: 'path', description: 'is required' }]);
   if (!storageRoot)
-    throw failedPrecondition('NotTheStorageRoot', 'this server has no storage root; call the server of the node that has it');
+    throw failedPrecondition(
+      'NotTheStorageRoot',
+      'this server has no storage root; call the server of the node that has it',
+    );
   return { path: storageRoot.path, earlierClusterId: await storageRoot.adopt(path) };
 }
 

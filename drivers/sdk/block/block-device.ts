@@ -182,7 +182,10 @@ export async function growUnmounted(
     if (exitCode >= 4) {
       const words = (stdout.trim() || stderr.trim()).slice(0, 500);
       requireFree(device, words);
-      throw new DriverError('Internal', `e2fsck of ${device} failed: ${words}; repair it manually (e2fsck -f ${device})`);
+      throw new DriverError(
+        'Internal',
+        `e2fsck of ${device} failed: ${words}; repair it manually (e2fsck -f ${device})`,
+      );
     }
     await requireCommand(host.run, 'resize2fs', [device], signal);
   });

@@ -32,7 +32,8 @@ function tokenIn(text: string): string {
   throw invalid([
     {
       field: 'token',
-      description: 'standard input is neither a token nor an answer that contains one; pass the token that kedge token create prints',
+      description:
+        'standard input is neither a token nor an answer that contains one; pass the token that kedge token create prints',
     },
   ]);
 }
