@@ -121,6 +121,23 @@ describe('the first answer', () => {
     expect(await refused([])).to.deep.include({ message: message('none') });
   });
 
+  it('of exec in a workload that is being stopped does not say that only Running instances run commands', async () => {
+    const runtime: Runtime = Object.assign(new PlayedRuntime(), {
+      exec: () => Promise.reject(new Error('not called')),
+    });
+    const refused = await errorOf(
+      startCommand(
+        { node: 'n', runtimes: [runtime], clock },
+        { ...target, runtime: 'process' },
+        { command: ['true'], terminal: undefined },
+      ),
+    );
+    expect(refused).to.include({ code: 'FailedPrecondition', reason: 'NotRunning' });
+    expect(String(refused)).to.contain(
+      'the workload of instance "default/web-0" does not run at present',
+    );
+  });
+
   for (const hangs of ['exec', 'observe'] as const)
     it(`of exec fails after 30 s where the runtime hangs in ${hangs}`, async () => {
       const played = new PlayedRuntime();

@@ -86,7 +86,7 @@ async function started(
   if (state.state !== 'running')
     throw failedPrecondition(
       'NotRunning',
-      `instance "${namespace}/${name}" is ${status}; commands can be run only in a Running instance`,
+      `the workload of instance "${namespace}/${name}" does not run at present, because it is being started or stopped or has ended (the instance is ${status}); wait until it runs: kedge why instance/${name} -n ${namespace}`,
       resource,
     );
   try {

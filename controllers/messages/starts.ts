@@ -27,6 +27,11 @@ export const containerNameTaken = messageForm(
   'the name of container {container} is in use by a container that Kedge did not create',
 );
 
+/** A network that Kedge did not create has the name of the network of the cluster. */
+export const networkForeign = messageForm(
+  'network {network} of the container engine was not created by this cluster',
+);
+
 /** A user of the engine paused the container of a run. */
 export const containerPaused = messageForm('docker unpause {container} continues it');
 
@@ -68,6 +73,15 @@ export const capabilitiesRefused = messageForm("capabilities {capabilities[]} ca
 export const workingDirectoryMissing = messageForm(
   "its working directory {path} does not exist, or can't be entered",
 );
+
+/** A program of the node that does not exist. The text is that of the script `enter.sh`; its test compares the two. */
+export const commandMissing = messageForm('command {file} does not exist');
+
+/** A program that no directory of PATH has. The text is that of the script `enter.sh`; its test compares the two. */
+export const commandNotFound = messageForm('command {file} is not found in its PATH');
+
+/** A directory in place of a program. The text is that of the script `enter.sh`; its test compares the two. */
+export const commandIsDirectory = messageForm('command {file} is a directory');
 
 /**
  * A command without the permission to execute it. The text is that of the script `enter.sh`; its test compares the two.

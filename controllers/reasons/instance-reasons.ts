@@ -16,6 +16,7 @@ import {
   imageFailed,
   outOfMemory,
   paused,
+  stopFailed,
 } from './runtime/container-remedies.js';
 import { ended, startFailed } from './runtime/start-remedies.js';
 import { nodeIsAway } from './node-reasons.js';
@@ -229,7 +230,7 @@ export const instanceReasons = {
   ),
   StopFailed: unmet(
     'the workload could not be stopped; the stop is retried',
-    passing('its workload to end', 'on the next retry'),
+    ofInstance(stopFailed),
   ),
   DetachFailed: unmet(
     'a volume could not be detached from the node; the detach is retried',

@@ -5,7 +5,13 @@ import { expect } from 'chai';
 import { systemClock } from 'kedge';
 import { eventually } from 'kedge/testing';
 import { ProcessRuntime } from './process-runtime.js';
-import { commandNotExecutable, workingDirectoryMissing } from '../../messages/starts.js';
+import {
+  commandIsDirectory,
+  commandMissing,
+  commandNotExecutable,
+  commandNotFound,
+  workingDirectoryMissing,
+} from '../../messages/starts.js';
 
 const id = '0f6cbd92-1c31-4a3a-9c0e-333333333333';
 
@@ -37,10 +43,10 @@ describe('a command that can not be started', () => {
 
   it('says why, and one that ran says nothing', async () => {
     const refusals = {
-      'nosuch-program': [127, 'command nosuch-program is not found in its PATH'],
-      '/nosuch/program': [127, 'command /nosuch/program does not exist'],
+      'nosuch-program': [127, commandNotFound.format({ file: 'nosuch-program' })],
+      '/nosuch/program': [127, commandMissing.format({ file: '/nosuch/program' })],
       '/etc/passwd': [126, commandNotExecutable.format({ file: '/etc/passwd' })],
-      '/etc': [126, 'command /etc is a directory'],
+      '/etc': [126, commandIsDirectory.format({ file: '/etc' })],
     };
     for (const [command, refusal] of Object.entries(refusals))
       expect(await ended('/', command)).to.deep.equal(refusal);

@@ -3,6 +3,7 @@ import {
   containerPaused,
   containerUnsettled,
   engineStuck,
+  networkForeign,
   imageAbsent,
   imageRemoved,
   processUnrecorded,
@@ -20,6 +21,22 @@ export function engineUnavailable({ object }: About<'Instance'>): Remedy {
     'once the engine answers (on the node: systemctl start docker; to install it: apt-get install docker.io)',
     command('scale', 'service', serviceOf(object), '--replicas 0'),
     'to stop waiting',
+  );
+}
+
+/** The remedy for a workload that could not be stopped. */
+export function stopFailed({ object }: About<'Instance'>): Remedy {
+  const { node = '', template } = object;
+  if (template.runtime === 'process')
+    return wait(
+      'its processes to end',
+      'on the next retry',
+      command('scale', 'service', serviceOf(object), '--replicas 0'),
+      'to start no other instance',
+    );
+  return run(
+    'systemctl restart docker',
+    `the stop is retried automatically; if it fails again, start or restart the container engine of node ${node}`,
   );
 }
 
@@ -42,6 +59,12 @@ export function engineInterrupted({ object, message }: About<'Instance'>): Remed
     return run(
       `docker rm -f ${taken.container}`,
       `remove the container with that name from node ${object.node ?? ''}, or rename it; the start is retried automatically`,
+    );
+  const foreign = networkForeign.read(message);
+  if (foreign)
+    return run(
+      `docker network rm ${foreign.network}`,
+      `remove the network with the name of the cluster's one from node ${object.node ?? ''}; the start is retried automatically`,
     );
   if (!engineStuck.isIn(message) && !containerUnsettled.isIn(message)) return undefined;
   return run(

@@ -20,4 +20,32 @@ export const engineTexts = {
         message,
       )?.[1],
   },
+  /** Docker engine, moby/sys/user: `unable to find user web: no matching entries in passwd file`; groups alike. */
+  userUnknown: {
+    isIn: (message: string): boolean =>
+      /unable to find (?:user|group) .*: no matching entries in (?:passwd|group) file/.test(
+        message,
+      ),
+  },
+  /**
+   * Docker engine, for a file of the image: `Cannot mkdir: /srv is not a directory`. runc, for a directory that the user
+   * may not enter: `chdir to cwd ("/srv") set in config.json failed: permission denied`.
+   */
+  workingDirectoryRefused: {
+    isIn: (message: string): boolean =>
+      /Cannot mkdir: .* is not a directory|chdir to cwd .* failed/.test(message),
+  },
+  /** runc, for a mount point that can't be created or is a file: `error mounting "SOURCE" to rootfs at "TARGET": ...`. */
+  mountRefused: {
+    targetIn: (message: string): string | undefined =>
+      /error mounting ".*?" to rootfs at "(.*?)":/.exec(message)?.[1],
+  },
+  /**
+   * runc: `exec: "x": executable file not found in $PATH`. tini, the init process: `exec x failed: No such file or
+   * directory`. Docker engine, for an image without a command: `No command specified`.
+   */
+  commandRefused: {
+    isIn: (message: string): boolean =>
+      /exec: "|\bexec \S+ failed: |No command specified/i.test(message),
+  },
 } as const;

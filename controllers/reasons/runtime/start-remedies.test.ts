@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import type { Instance } from '../../instance/kind.js';
 import { emptyWorld } from '../world.js';
+import type { Remedy } from '../remedy.js';
+import { stopFailed } from './container-remedies.js';
 import { startFailed } from './start-remedies.js';
 
 const object: Instance = {
@@ -13,10 +15,23 @@ const object: Instance = {
   metadata: { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' },
 };
 
+const remedyFor = (why: string): Remedy =>
+  startFailed({ kind: 'Instance', object, message: `can't be started: ${why}`, world: emptyWorld });
 /** The command for a failed start with the message. */
-const commandFor = (why: string): string =>
-  startFailed({ kind: 'Instance', object, message: `can't be started: ${why}`, world: emptyWorld })
-    .command;
+const commandFor = (why: string): string => remedyFor(why).command;
+const textFor = (why: string): string => remedyFor(why).text;
+
+describe('the remedy of a failed stop', () => {
+  it('is the engine of a container, and not the end of a service that may be deleted already', () => {
+    const message = "nothing answers at the container engine's socket /run/docker.sock";
+    const about = { kind: 'Instance', object, message, world: emptyWorld } as const;
+    expect(stopFailed(about).command).to.equal('systemctl restart docker');
+    const process = { ...object, template: { runtime: 'process' } } as const;
+    expect(stopFailed({ ...about, object: process }).text).to.contain(
+      'it waits for its processes to end and continues automatically on the next retry',
+    );
+  });
+});
 
 describe('the remedy of a failed start', () => {
   it('names what keeps the engine from the start, and not the command of the service', () => {
@@ -30,6 +45,11 @@ describe('the remedy of a failed start', () => {
         'the name of container kedge-c-u-1 is in use by a container that Kedge did not create; remove that container (docker rm -f kedge-c-u-1), or rename it',
       ),
     ).to.equal('docker rm -f kedge-c-u-1');
+    expect(
+      commandFor(
+        'network kedge-c of the container engine was not created by this cluster; remove that network (docker network rm kedge-c)',
+      ),
+    ).to.equal('docker network rm kedge-c');
     for (const why of [
       'the container engine made no progress with POST /containers/create for 30 s',
       'container kedge-c-u-1 is not ready to be started',
@@ -76,9 +96,30 @@ describe('the remedy of a failed start', () => {
     expect(text).to.contain('free space on the full disk of node n1');
   });
 
-  it('is a program of the image for a command that does not exist', () => {
-    expect(commandFor('exec nothing failed: No such file or directory')).to.equal(
-      'kedge edit service/web -n default',
-    );
+  it('is the field of the service that the engine refused', () => {
+    const fields = {
+      'unable to find user web: no matching entries in passwd file': 'user of',
+      'unable to find group web: no matching entries in group file': 'user of',
+      'Cannot mkdir: /file is not a directory': 'working directory for',
+      'OCI runtime create failed: chdir to cwd ("/srv") set in config.json failed: permission denied':
+        'working directory for',
+      'error mounting "/dev/shm/a" to rootfs at "/file": mount /dev/shm/a:/file: not a directory: unknown: Are you trying to mount a directory onto a file (or vice-versa)?':
+        'mountPath /file of',
+      'exec /nope failed: No such file or directory': 'command[0] of',
+      'OCI runtime create failed: exec: "nope": executable file not found in $PATH':
+        'command[0] of',
+      'exec: "/noexec": permission denied: unknown': 'command[0] of',
+      'No command specified': 'command[0] of',
+      'command nope is not found in its PATH': 'command[0] of',
+      'command /nope does not exist': 'command[0] of',
+      'command /etc is a directory': 'command[0] of',
+    };
+    for (const [why, field] of Object.entries(fields)) expect(textFor(why), why).to.contain(field);
+  });
+
+  it('is to remove the cause in the message if no field of the service is known to be wrong', () => {
+    const { type, text } = remedyFor('failed to create endpoint: operation not supported');
+    expect(type).to.equal('wait');
+    expect(text).to.contain('the cause in the message to be removed on node n1');
   });
 });

@@ -1,7 +1,10 @@
 import { subPathNeedsRoot, subPathRefused } from '../../messages/inputs.js';
 import {
   capabilitiesRefused,
+  commandIsDirectory,
+  commandMissing,
   commandNotExecutable,
+  commandNotFound,
   imageAbsent,
   imageRefused,
   imageRemoved,
@@ -15,7 +18,7 @@ import {
   workingDirectoryMissing,
 } from '../../messages/starts.js';
 import { command, patchOf, serviceOf } from '../commands.js';
-import { type Remedy, run, set } from '../remedy.js';
+import { type Remedy, run, set, wait } from '../remedy.js';
 import type { About } from '../world.js';
 import { limitsNotEnforced, strictLimits } from '../scheduling/room.js';
 import {
@@ -29,6 +32,12 @@ import {
 import { engineTexts } from './engine-texts.js';
 
 const imageFailures = [imageRefused, imageAbsent, imageRemoved] as const;
+const commandFailures = [
+  commandMissing,
+  commandNotFound,
+  commandIsDirectory,
+  engineTexts.commandRefused,
+];
 
 /** The remedy if the runtime could not start the command: the field of the template, from the reported error. */
 export function startFailed(about: About<'Instance'>): Remedy {
@@ -51,10 +60,11 @@ export function startFailed(about: About<'Instance'>): Remedy {
   if (engineTexts.portTaken.isIn(message)) return portTaken(about);
   if (limitsRefused.isIn(message)) return limitsNotEnforced(about);
   if (strictLimitsRefused.isIn(message)) return strictLimits(about);
-  if (userMissing.isIn(message))
+  const where = object.template.runtime === 'process' ? 'node' : 'image';
+  if (userMissing.isIn(message) || engineTexts.userUnknown.isIn(message))
     return set(
       `user of ${label}`,
-      'a user of the node, or a uid',
+      `a user of the ${where}, or a uid`,
       patchOf('service', service, { user: '1000' }),
     );
   if (capabilitiesRefused.isIn(message))
@@ -62,7 +72,7 @@ export function startFailed(about: About<'Instance'>): Remedy {
       patchOf('service', service, { capabilities: null }),
       `kedged on node ${node} can't grant them: remove capabilities from ${label}`,
     );
-  if (workingDirectoryMissing.isIn(message))
+  if (workingDirectoryMissing.isIn(message) || engineTexts.workingDirectoryRefused.isIn(message))
     return run(
       patchOf('service', service, { workingDir: '/' }),
       `set an existing working directory for ${label}`,
@@ -84,8 +94,21 @@ export function startFailed(about: About<'Instance'>): Remedy {
     );
   if (subPathRefused.isIn(message))
     return set(`volumes[].subPath of ${label}`, 'an existing directory of the volume', edit);
-  const where = object.template.runtime === 'process' ? 'node' : 'image';
-  return set(`command[0] of ${label}`, `a program of the ${where}, such as /bin/sh`, edit);
+  const hidden = engineTexts.mountRefused.targetIn(message);
+  if (hidden !== undefined)
+    return set(
+      `mountPath ${hidden} of ${label}`,
+      'a path that is a directory of the image, or that the image does not have',
+      edit,
+    );
+  if (message === '' || commandFailures.some((form) => form.isIn(message)))
+    return set(`command[0] of ${label}`, `a program of the ${where}, such as /bin/sh`, edit);
+  return wait(
+    `the cause in the message to be removed on node ${node}`,
+    'afterwards, because the start is retried',
+    edit,
+    `to change ${label} instead`,
+  );
 }
 
 /** The remedy for a workload that ran and ended. */

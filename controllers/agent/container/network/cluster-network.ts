@@ -2,6 +2,7 @@ import type { EngineClient, EngineNetwork } from '../engine/engine-client.js';
 import { isEngineError } from '../engine/engine-error.js';
 import { clusterPrefix } from '../../runtime/cluster-prefix.js';
 import { engineLabels } from '../run-identity.js';
+import { networkForeign } from '../../../messages/starts.js';
 
 /** The bridge network of all containers of a cluster on this node. It exists while the cluster has containers here. */
 export class ClusterNetwork {
@@ -65,7 +66,7 @@ export class ClusterNetwork {
   #requireOwn(network: EngineNetwork): void {
     if (this.#isOwn(network)) return;
     throw new Error(
-      `network ${this.name} of the container engine was not created by this cluster; remove that network (docker network rm ${this.name})`,
+      `${networkForeign.format({ network: this.name })}; remove that network (docker network rm ${this.name})`,
     );
   }
 
