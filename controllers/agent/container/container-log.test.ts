@@ -1,10 +1,11 @@
 import { expect } from 'chai';
 import { type Random, seededRandom, systemClock } from 'kedge';
 import { eventually } from 'kedge/testing';
-import { FakeEngine, frame } from '../../testing/fake-engine.js';
+import { FakeEngine, frame, json } from '../../testing/fake-engine.js';
 import type { LogCursor, LogLine } from '../runtime/log.js';
-import { readContainerLog } from './container-log.js';
+import { readContainerLog, readEndedRun } from './container-log.js';
 import { EngineClient } from './engine/engine-client.js';
+import { StartRefusals } from './start-refusal.js';
 
 /** A stored frame: its time in nanoseconds, and its line. */
 interface Stored {
@@ -108,6 +109,105 @@ describe('the position of a line of a container', () => {
       '[kedge] the engine removed output before it was read; output before this line is missing',
       'out 2',
     ]);
+  });
+});
+
+describe('the log of a workload of which the engine can not read one run', () => {
+  let engine: FakeEngine;
+  /** The end of the answers for run 1: an error in the stream, or a status. */
+  let ending: 'damaged' | 404 | 409 | 500;
+  const damage = 'Error grabbing logs: unexpected number of bytes read';
+  const options = () => ({
+    containers: new EngineClient({ socketPath: engine.socketPath, clock: systemClock }).containers,
+    runs: () => Promise.resolve([1, 2].map((run) => ({ run, container: `c${run}` }))),
+    lost: () => Promise.resolve(undefined),
+    nextRun: () => Promise.resolve(),
+  });
+  const line = (n: number): Buffer => frame(1, `2026-01-01T00:00:0${n}.000000000Z line ${n}\n`);
+
+  beforeEach(async () => {
+    engine = await FakeEngine.start();
+    engine.answer = ({ url = '' }, response) => {
+      if (url.includes('/c2/')) {
+        response.writeHead(200);
+        return void response.end(line(2));
+      }
+      if (ending !== 'damaged') return void json(response, ending, { message: damage });
+      response.writeHead(200);
+      response.write(line(1));
+      response.end(frame(3, damage));
+    };
+  });
+  afterEach(() => engine.stop());
+
+  const marker = `[kedge] the engine can't read the rest of the output of run 1: ${damage}; the next run has a log of its own`;
+  const expected = {
+    damaged: ['line 1', marker, 'line 2'],
+    500: [marker, 'line 2'],
+    404: ['line 2'],
+    409: ['line 2'],
+  };
+  for (const [how, lines] of Object.entries(expected))
+    it(`has the output of the others, and a line about it (${how})`, async () => {
+      ending = how === 'damaged' ? how : (Number(how) as 404);
+      const { signal } = new AbortController();
+      for (const tail of [0, 10]) {
+        const found: string[] = [];
+        for await (const { content } of readContainerLog(options(), {
+          tail,
+          follow: false,
+          signal,
+        }))
+          found.push(content);
+        expect(found, `tail ${tail}`).to.deep.equal(lines);
+      }
+    });
+
+  it('is followed to the next run after one line about it', async () => {
+    ending = 'damaged';
+    const left = new AbortController();
+    const { signal } = left;
+    const found: string[] = [];
+    let passes = 0;
+    const following = {
+      ...options(),
+      runs: () => {
+        passes += 1;
+        if (passes > 20) left.abort();
+        const runs = passes < 4 ? [1] : [1, 2];
+        return Promise.resolve(runs.map((run) => ({ run, container: `c${run}` })));
+      },
+    };
+    for await (const { content } of readContainerLog(following, {
+      tail: 0,
+      follow: true,
+      signal,
+    })) {
+      found.push(content);
+      if (content === 'line 2') left.abort();
+    }
+    expect(found).to.deep.equal(expected.damaged);
+    expect(passes).to.be.greaterThan(3);
+  });
+
+  it('does not hide the end of the run, whose last line may be the error of its command', async () => {
+    const { signal } = new AbortController();
+    for (const how of ['damaged', 500] as const) {
+      ending = how;
+      const refusals = new StartRefusals(options().containers, signal);
+      const end = { container: 'c1', run: 1, exitCode: 127 };
+      expect(await refusals.of(end), String(how)).to.equal(undefined);
+    }
+  });
+
+  it('of the previous run has that line too', async () => {
+    ending = 'damaged';
+    const { signal } = new AbortController();
+    const found: string[] = [];
+    const run = { run: 1, container: 'c1' };
+    for await (const { content } of readEndedRun(options().containers, run, signal))
+      found.push(content);
+    expect(found).to.deep.equal(['line 1', marker]);
   });
 });
 

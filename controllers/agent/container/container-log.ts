@@ -1,4 +1,4 @@
-import { linkSignals } from 'kedge';
+import { linkSignals, messageOf } from 'kedge';
 import type { LogLine, LogRequest } from '../runtime/log.js';
 import type { EngineContainers, LogQuery } from './engine/engine-containers.js';
 import { isEngineError } from './engine/engine-error.js';
@@ -14,6 +14,9 @@ export interface LoggedRun {
   readonly run: number;
   readonly container: string;
 }
+
+/** The errors of a container that was removed, or is being removed. */
+const removed = ['NotFound', 'Conflict'] as const;
 
 /** The place before the first line of a run. */
 const noPlace = { seconds: 0, nanoseconds: 0, count: 0 };
@@ -47,6 +50,31 @@ export async function* readRun(
 }
 
 /**
+ * The lines of the log of a run that has ended, and a line that says so if the engine can't read the rest.
+ * @throws EngineError of other kinds than `Failed`
+ */
+export async function* readEndedRun(
+  containers: EngineContainers,
+  logged: LoggedRun,
+  signal: AbortSignal,
+): AsyncGenerator<LogLine> {
+  try {
+    yield* readRun(containers, logged, { follow: false }, signal);
+  } catch (error) {
+    if (!isEngineError(error, 'Failed')) throw error;
+    const { run } = logged;
+    yield { content: unreadable(run, error), cursor: [run, 0, 0, 0] };
+  }
+}
+
+/**
+ * The line in the place of output that the engine can't read: a full disk, for example, leaves a damaged log.
+ */
+function unreadable(run: number, error: unknown): string {
+  return `[kedge] the engine can't read the rest of the output of run ${run}: ${messageOf(error)}; the next run has a log of its own`;
+}
+
+/**
  * Yields the retained output of all runs of a workload. With `follow` it waits while the engine is unavailable.
  * @throws EngineError; with `follow` only of a kind that does not pass, such as `Unsupported`
  */
@@ -61,7 +89,7 @@ export async function* readContainerLog(
       yield* reading.pass();
     } catch (error) {
       if (signal.aborted) return;
-      const isAway = isEngineError(error, 'Unreachable', 'Broken', 'Timeout', 'NotFound', 'Failed');
+      const isAway = isEngineError(error, 'Unreachable', 'Broken', 'Timeout', 'Failed', ...removed);
       if (!follow || !isAway) throw error;
     }
     if (!follow) return;
@@ -76,6 +104,8 @@ class LogReading {
   #place: Place | undefined;
   /** Runs whose lost output was reported. */
   readonly #reported = new Set<number>();
+  /** Runs whose log can't be read, which was reported. */
+  readonly #damaged = new Set<number>();
   /** The number of last frames to read of a run; all if absent. */
   #limits: ReadonlyMap<number, number> | undefined;
 
@@ -93,9 +123,18 @@ class LogReading {
     for (const logged of runs) {
       const { run } = logged;
       if (run < (this.#place?.run ?? 0) || this.#limits.get(run) === 0) continue;
-      if (this.#request.follow && logged === runs.at(-1)) yield* this.#followed(logged);
-      // A follower may miss the last frames of a container, so the log is read once more after its end.
-      yield* this.#read(logged);
+      const isLast = logged === runs.at(-1);
+      try {
+        if (this.#request.follow && isLast) yield* this.#followed(logged);
+        // A follower may miss the last frames of a container, so the log is read once more after its end.
+        yield* this.#read(logged);
+      } catch (error) {
+        if (!isEngineError(error, 'Failed', ...removed) || this.#request.signal.aborted)
+          throw error;
+        if (!isEngineError(error, ...removed)) yield* this.#unreadable(run, error);
+        // The engine may be about to stop, so a follower reads the last run again.
+        if (this.#request.follow && isLast) return;
+      }
       yield* this.#gap(logged);
       // The position also moves past a run without output.
       if (this.#place?.run !== run) this.#place = { run, seconds: 0, nanoseconds: 0, count: 0 };
@@ -115,6 +154,14 @@ class LogReading {
     const after = this.#request.after;
     const cursor = [run, seconds, nanoseconds, count];
     if (after?.join() !== cursor.join()) yield { content, cursor };
+  }
+
+  /** Yields the line that reports output that can't be read, once a run. */
+  *#unreadable(run: number, error: unknown): Generator<LogLine> {
+    if (this.#damaged.has(run)) return;
+    this.#damaged.add(run);
+    const { seconds, nanoseconds, count } = this.#place?.run === run ? this.#place : noPlace;
+    yield { content: unreadable(run, error), cursor: [run, seconds, nanoseconds, count] };
   }
 
   /**
@@ -215,7 +262,12 @@ async function tails(
     if (left === 0) continue;
     const query = { follow: false, tail: left, ...sinceOf(since) };
     let lines = 0;
-    for await (const _line of readRun(containers, logged, query, signal)) lines += 1;
+    try {
+      for await (const _line of readRun(containers, logged, query, signal)) lines += 1;
+    } catch (error) {
+      // It is reported when its lines are read.
+      if (!isEngineError(error, 'Failed', ...removed)) throw error;
+    }
     left = Math.max(0, left - lines);
   }
   return limits;

@@ -17,7 +17,7 @@ import { ChangeWaits } from './change-waits.js';
 import { ContainerCommands } from './commands/container-commands.js';
 import { ContainerEnds } from './container-ends.js';
 import { holdersAmong } from './container-holders.js';
-import { readContainerLog, readRun } from './container-log.js';
+import { readContainerLog, readEndedRun } from './container-log.js';
 import { ContainerRecords } from './container-records.js';
 import { ContainerRuns } from './container-runs.js';
 import { ContainerStarts } from './container-starts.js';
@@ -213,10 +213,12 @@ export class ContainerRuntime implements Runtime, Holders {
   async remove(id: string): Promise<void> {
     const { containers } = this.#options.engine;
     const runs = await this.#runs.toStop(id);
+    // A container that was never started is removed by the stop.
+    const wasStarted = runs.length > 0 || (await this.#records.lastRun(id)) > 0;
     for (const { container } of runs) await containers.remove(container, this.#closing.signal);
     this.#starts.forget(id);
     await this.#records.remove(id);
-    if (runs.length > 0) await this.#removeNetwork();
+    if (wasStarted) await this.#removeNetwork();
     await this.#commands.endLeft();
   }
 
@@ -237,7 +239,7 @@ export class ContainerRuntime implements Runtime, Holders {
     const earlier = (await this.#runs.of(id)).at(-2);
     if (!earlier) return undefined;
     const { containers } = this.#options.engine;
-    return readRun(containers, earlier, { follow: false }, this.#closing.signal);
+    return readEndedRun(containers, earlier, this.#closing.signal);
   }
 
   /** Does nothing, because the engine limits the size of logs. */

@@ -150,6 +150,18 @@ describe('a start of a container that is interrupted', () => {
     expect(engine.calls.filter((call) => call.includes('/create'))).to.have.lengthOf(1);
   });
 
+  it('leaves no network of the cluster if the workload is removed before a container of it ran', async () => {
+    starts = ['fails'];
+    const runtime = daemon();
+    await attempt(runtime);
+    expect(names()).to.deep.equal(['-1 created']);
+    expect(await runtime.requestStop(id, 0)).to.deep.equal({ type: 'gone' });
+    expect(names()).to.deep.equal([]);
+    engine.calls.length = 0;
+    await runtime.remove(id);
+    expect(engine.calls.filter((call) => call.includes('/networks'))).to.have.lengthOf(1);
+  });
+
   it('replaces that container if the workload has changed meanwhile, or if it can not be started', async () => {
     starts = ['breaks', 'breaks', 'fails', 'runs'];
     await attempt(daemon());

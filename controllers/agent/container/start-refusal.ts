@@ -1,5 +1,6 @@
 import { readRun } from './container-log.js';
 import type { EngineContainers } from './engine/engine-containers.js';
+import { isEngineError } from './engine/engine-error.js';
 
 /** Exit codes for a command that was not found, and for one that can't be executed. */
 const refusalCodes = [126, 127];
@@ -45,9 +46,14 @@ export class StartRefusals {
   async #read({ container, run }: EndedRun): Promise<string | undefined> {
     const query = { follow: false, tail: 5 };
     const lines = readRun(this.#containers, { run, container }, query, this.#signal);
-    for await (const { content } of lines) {
-      const [, why] = /^\[FATAL tini \(\d+\)\] (exec .+)$/.exec(content) ?? [];
-      if (why !== undefined) return why.slice(0, charactersMax);
+    try {
+      for await (const { content } of lines) {
+        const [, why] = /^\[FATAL tini \(\d+\)\] (exec .+)$/.exec(content) ?? [];
+        if (why !== undefined) return why.slice(0, charactersMax);
+      }
+    } catch (error) {
+      // A damaged log must not delay the next run.
+      if (!isEngineError(error, 'Failed')) throw error;
     }
     return undefined;
   }
