@@ -16,7 +16,7 @@ export {
   type Explanation,
   type ReportedEvent,
 } from './explain.js';
-export { requestsOf, requestText } from './request-text.js';
+export { nextRetryText, requestsOf, requestText } from './request-text.js';
 export { problemOfStorage } from './reported-problem.js';
 export { isSettledStatus, isUsableStatus } from './settled-status.js';
 export { gather, type Readable, type Reader, worldOfNamespace } from './gather.js';

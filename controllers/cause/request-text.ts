@@ -1,4 +1,4 @@
-import type { VolumeProviderCall } from '@kedge/api/kinds';
+import type { VolumeOperation as DriverOperation, VolumeProviderCall } from '@kedge/api/kinds';
 import type { Subject } from '../reasons/index.js';
 
 /** A request to a provider in one line: `2026-11-25T10:00:00.000Z GET /v2/volumes: 403 in 12 ms, request r-1`. */
@@ -14,4 +14,21 @@ export function requestText(request: Partial<VolumeProviderCall>): string {
 export function requestsOf(subject: Subject): readonly VolumeProviderCall[] {
   if (subject.kind !== 'Volume' && subject.kind !== 'Snapshot') return [];
   return subject.object.lastOperation?.calls ?? [];
+}
+
+/** Calls that the node of an instance makes, and repeats for as long as the instance needs them. */
+const callsOfNode: readonly string[] = ['attach', 'mount', 'unmount', 'detach'];
+/** Outcomes of a call that has not ended. */
+const unended: readonly string[] = ['Started', 'Pending'];
+
+/** The next call after the last one: its time, or the reason for which there is none. */
+export function nextRetryText({
+  call = '',
+  outcome = '',
+  nextTryAt = '',
+}: Partial<Pick<DriverOperation, 'call' | 'outcome' | 'nextTryAt'>>): string {
+  if (nextTryAt !== '') return nextTryAt;
+  if (outcome === 'Succeeded') return 'not needed';
+  if (unended.includes(outcome)) return 'not needed: the call has not ended';
+  return callsOfNode.includes(call) ? 'automatic, by the node' : 'not automatic';
 }

@@ -1,7 +1,7 @@
 import { type AnyKind, keyFor } from 'kedge';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CustomMethod } from 'kedge/server';
-import { requestText } from '../cause/index.js';
+import { nextRetryText, requestText } from '../cause/index.js';
 import { recentEvents } from '../event/recent.js';
 import type { DriverOperation } from '../volume/kind.js';
 
@@ -18,11 +18,11 @@ export function operationFields(
   operation: DriverOperation | undefined,
 ): readonly ReturnType<typeof field>[] {
   if (!operation) return [];
-  const { call, startedAt, outcome, message, nextTryAt, calls = [] } = operation;
+  const { call, startedAt, outcome, message, calls = [] } = operation;
   return [
     field('Last call', `${call} at ${startedAt}`),
     field('Result', message === '' ? outcome : `${outcome}: ${message}`),
-    field('Next retry', nextTryAt || (outcome === 'Succeeded' ? 'not needed' : 'not automatic')),
+    field('Next retry', nextRetryText(operation)),
     ...calls.map((one) => field('Request', requestText(one))),
   ];
 }

@@ -49,7 +49,7 @@ describe('the remedy of an error of a driver', () => {
       ...{ type: 'set', command: 'kedge edit volume/v -n default' },
     });
     // A provisioned volume keeps its parameters.
-    expect(told({ handle: 'h' }).type).to.equal('run');
+    expect(told({ handle: 'h' }).type).to.equal('wait');
   });
 
   it('that refuses to delete a volume is to correct its parameters, or to remove it without a deletion', () => {
@@ -118,5 +118,44 @@ describe('the remedy of an error of a driver', () => {
     const own = volume({ parameters: { token: 'secret:own/key' } });
     const [, ofCopy] = told({ storageClasses: moved, volumes: [own] });
     expect(ofCopy).to.equal(patch('own'));
+  });
+
+  it('that refuses a value of a secret is another value, not a deletion', () => {
+    const parameters = { key: 'secret:account/json', zone: 'a' };
+    const storageClasses = [
+      { ...{ name: 'c', driver: 'd', parameters, reclaimPolicy: 'delete' as const, metadata } },
+    ];
+    const deleting = { metadata: { ...metadata, deletionRequestedAt: 'now' } };
+    for (const more of [{}, { handle: 'h' }, { handle: 'h', ...deleting }, deleting]) {
+      const object = volume({ driver: 'd', status: 'Failed', ...more });
+      const message = 'parameter key: the value is not JSON; set it to a secret reference';
+      const world = { ...emptyWorld, storageClasses };
+      const told = driverErrors.InvalidParameters.remedy({
+        ...{ kind: 'Volume', object, message, world },
+      });
+      const command = `kedge patch secret/account -n default --patch '{"data":{"json":"VALUE"}}'`;
+      expect(told).to.include({ type: 'set', command });
+    }
+  });
+
+  it('about a volume with data is never to delete it', () => {
+    const told = (kind: 'InvalidParameters' | 'Unavailable' | 'Timeout', more: Partial<Volume>) =>
+      driverErrors[kind].remedy({
+        ...{
+          kind: 'Volume',
+          object: volume({ handle: 'h', ...more }),
+          message: 'disk h is named x',
+        },
+        world: emptyWorld,
+      }).command;
+    for (const kind of ['InvalidParameters', 'Unavailable', 'Timeout'] as const)
+      for (const status of ['Available', 'Bound', 'Stalled', 'Released'] as const)
+        expect(told(kind, { status })).to.equal('kedge volume explain volume/v -n default');
+    const growing = { type: 'Resizing', status: 'True', reason: 'Unavailable' } as const;
+    const conditions = [{ ...growing, message: 'disk h is named x', lastTransitionAt: '' }];
+    const size = { size: '2Gi', sizeBytes: '1073741824', status: 'Available' } as const;
+    expect(told('Unavailable', { ...size, conditions })).to.equal(
+      `kedge patch volume/v -n default --patch '{"size":"1073741824"}'`,
+    );
   });
 });

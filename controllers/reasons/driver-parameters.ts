@@ -19,19 +19,23 @@ function ownParameters(
   return findByKey(world.volumes, `${namespace}/${source.volume}`)?.parameters ?? {};
 }
 
-/**
- * The first secret that the parameters of driver calls refer to: `secret:name/key` or `secret:name.namespace.svc/key`.
- * Captured parameters serve only without a class.
- */
-function secretOf(storage: Storage, about: About): SecretReference | undefined {
+/** The parameters from which driver calls take credentials. Captured ones serve only without a class. */
+function credentialSources(storage: Storage, about: About): Readonly<Record<string, string>> {
   const { object } = storage;
   const named = findByKey(about.world.storageClasses, object.storageClassName ?? '');
   const storageClass = liveClass(object, named);
-  const all = {
+  return {
     ...(storageClass ? storageClass.parameters : object.driverParameters),
     ...ownParameters(storage, about),
   };
-  for (const [key, value] of Object.entries(all)) {
+}
+
+/**
+ * The first secret that the parameters of driver calls refer to: `secret:name/key` or `secret:name.namespace.svc/key`.
+ */
+function secretOf(storage: Storage, about: About): SecretReference | undefined {
+  const { object } = storage;
+  for (const [key, value] of Object.entries(credentialSources(storage, about))) {
     const parsed = parameterReference(key, value, object.namespace);
     if (parsed.type === 'reference') return parsed.reference;
   }
@@ -66,6 +70,22 @@ function missingSecret(about: About, storage: Storage): Remedy | undefined {
     ? patchOf('secret', { namespace, name }, { data: { [key]: 'VALUE' } })
     : `kedge create secret ${name} -n ${namespace} --from-literal ${key}=VALUE`;
   return set(`data.${key} of secret ${namespace}/${name}`, 'the value for the driver', commandLine);
+}
+
+/**
+ * The remedy for a parameter whose value the driver refuses, and which a secret contains. Undefined if the message names
+ * no such parameter.
+ */
+function wrongSecret(about: About, storage: Storage): Remedy | undefined {
+  const [, key = ''] = /\bparameter ([A-Za-z]+): /.exec(about.message) ?? [];
+  const value = credentialSources(storage, about)[key];
+  const parsed =
+    value === undefined ? undefined : parameterReference(key, value, storage.object.namespace);
+  if (parsed?.type !== 'reference') return undefined;
+  const { namespace, name, key: field } = parsed.reference;
+  const patch = patchOf('secret', { namespace, name }, { data: { [field]: 'VALUE' } });
+  const needed = 'a value that the message permits: the call is repeated with it';
+  return set(`data.${field} of secret ${namespace}/${name}`, needed, patch);
 }
 
 /**
@@ -125,7 +145,7 @@ export function wrongParameters(about: About): Remedy {
       castOf(['kind: StorageClass', `name: ${absent}`, `driver: ${object.driver || 'local'}`]),
       `create storage class ${absent}: the volume is retried automatically`,
     );
-  const secret = missingSecret(about, storage);
+  const secret = missingSecret(about, storage) ?? wrongSecret(about, storage);
   if (secret) return secret;
   if (className !== '' && driverMissing.isIn(about.message)) {
     const known = [...new Set(nodes.flatMap((node) => node.drivers ?? []))].join(', ');
@@ -150,6 +170,9 @@ export function wrongParameters(about: About): Remedy {
       command('edit', 'volume', object),
       className === '' ? '' : `for parameters of its storage class: ${editClass(className)}`,
     );
+  // It has data.
+  if (kind === 'Volume' && (object.handle ?? '') !== '')
+    return again(about, 'the driver to accept what the message names');
   return run(
     deletionOf(storage),
     "its parameters can't be changed any more: delete it, and create it again",

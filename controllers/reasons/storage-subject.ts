@@ -1,6 +1,7 @@
+import { findCondition } from 'kedge/objects';
 import type { Snapshot, Volume } from '@kedge/api/kinds';
 import { quotedSnapshot, volumeLabel } from '../messages/storage.js';
-import { command, deletionOf, scaleToNothing, serviceOfClaim } from './commands.js';
+import { command, deletionOf, patchOf, scaleToNothing, serviceOfClaim } from './commands.js';
 import { type Remedy, run, wait } from './remedy.js';
 import { type About, findByKey } from './world.js';
 
@@ -49,11 +50,11 @@ export function again(about: About, needed: string): Remedy {
   const storage = storageOf(about);
   if (!storage) return wait(needed, 'on the next retry', deletionOf(about), 'to delete it instead');
   if (canRetry(storage)) return run(retryCommand(storage), `it needs ${needed}; then retry it`);
-  return wait(needed, nextTry(storage), ...insteadOf(storage));
+  return wait(needed, nextTry(storage), ...insteadOf(storage, about));
 }
 
 /** The alternative to waiting for an automatic retry: its command and purpose. */
-function insteadOf({ kind, object }: Storage): readonly [string, string] {
+function insteadOf({ kind, object }: Storage, { message }: About): readonly [string, string] {
   const isDeleting = object.metadata.deletionRequestedAt !== undefined;
   // The policy can be changed until the driver is requested to delete the data.
   const isAsked = kind === 'Volume' && (object.dataDeletion?.askedAt ?? '') !== '';
@@ -69,7 +70,17 @@ function insteadOf({ kind, object }: Storage): readonly [string, string] {
     const service = { namespace, name };
     return [command('scale', 'service', service, '--replicas 0'), 'to stop its service'];
   }
+  if (kind === 'Volume' && object.handle) return withoutDeletion(object, message);
   return [command('delete', kind.toLowerCase(), object), 'to delete it instead'];
+}
+
+/** The alternative for a volume with data, which is not to be lost because its provider does not answer. */
+function withoutDeletion(volume: Volume, message: string): readonly [string, string] {
+  const growth = findCondition(volume.conditions, 'Resizing');
+  const { sizeBytes = '' } = volume;
+  if (growth?.status === 'True' && growth.message === message && sizeBytes !== '')
+    return [patchOf('volume', volume, { size: sizeBytes }), 'to cancel its growth'];
+  return [command('volume explain', 'volume', volume), 'to see its calls'];
 }
 
 /**

@@ -1,5 +1,5 @@
 import pc from 'picocolors';
-import { type Explanation, requestsOf, requestText } from '@kedge/controllers/cause';
+import { type Explanation, nextRetryText, requestsOf, requestText } from '@kedge/controllers/cause';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import { printable } from '../../terminal-text.js';
 import { coloured } from './output.js';
@@ -18,13 +18,14 @@ export interface ObjectExplanation {
 export function lastCallOf(object: JsonObject): ObjectExplanation['lastCall'] {
   const { lastOperation } = object;
   if (!isJsonObject(lastOperation)) return [];
+  const call = textOf(lastOperation, 'call');
   const outcome = textOf(lastOperation, 'outcome');
   const message = textOf(lastOperation, 'message');
-  const next = textOf(lastOperation, 'nextTryAt');
+  const nextTryAt = textOf(lastOperation, 'nextTryAt');
   return [
-    ['Last call', `${textOf(lastOperation, 'call')} at ${textOf(lastOperation, 'startedAt')}`],
+    ['Last call', `${call} at ${textOf(lastOperation, 'startedAt')}`],
     ['Result', message === '' ? outcome : `${outcome}: ${message}`],
-    ['Next retry', next || (outcome === 'Succeeded' ? 'not needed' : 'not automatic')],
+    ['Next retry', nextRetryText({ call, outcome, nextTryAt })],
   ];
 }
 
