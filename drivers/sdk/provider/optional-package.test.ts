@@ -41,6 +41,27 @@ describe('an optional package', () => {
     expect(loadOptional(wanted, folderPlace(folder))).to.deep.equal({ answer: 42 });
   });
 
+  it('is found once it is installed beside others, and once all that it needs is installed', async () => {
+    // A folder of packages is searched: Node.js would remember that this one is absent.
+    await mkdir(join(folder, 'node_modules/other'), { recursive: true });
+    expect(errorOf().kind).to.equal('Unavailable');
+    const install = async (name: string, manifest: object, text: string): Promise<void> => {
+      const at = join(folder, 'node_modules', name);
+      await mkdir(at, { recursive: true });
+      await writeFile(join(at, 'package.json'), JSON.stringify(manifest));
+      await writeFile(join(at, 'main.js'), text);
+    };
+    const dependencies = { 'its-own': '^1.0.0' };
+    await install(
+      wanted.name,
+      { main: 'main.js', dependencies },
+      "exports.own = require('its-own');",
+    );
+    expect(errorOf().message).to.contain('which is not installed');
+    await install('its-own', { main: 'main.js' }, 'module.exports = 42;');
+    expect(loadOptional(wanted, folderPlace(folder))).to.deep.equal({ own: 42 });
+  });
+
   it('is installed by a command that a shell reads as it is meant', () => {
     expect(folderPlace('/srv/my packages').command).to.equal(
       "npm install --prefix '/srv/my packages'",

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -54,6 +54,45 @@ export function ownPlace(): PackagePlace {
   return packageFolder === undefined ? placeOf(here) : folderPlace(packageFolder);
 }
 
+/** The folder of a package in the first of some folders that has it; undefined if none has. */
+function folderOf(name: string, folders: readonly string[]): string | undefined {
+  return folders
+    .map((each) => join(each, name))
+    .find((folder) => existsSync(join(folder, 'package.json')));
+}
+
+/** The names of the packages that a package in a folder needs; none if its package.json is not complete. */
+function neededBy(folder: string): readonly string[] {
+  try {
+    const read: unknown = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    const { dependencies = {} } = read as { readonly dependencies?: object };
+    return Object.keys(dependencies);
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * Whether a package is installed, with all that it needs. Only the file system is asked: Node.js 20 remembers forever
+ * that a package.json is absent, so that a package which was looked for too early would need a restart.
+ */
+function isInstalled(name: string, from: string): boolean {
+  const known = new Set<string>();
+  const isThere = (wanted: string, at: string): boolean => {
+    const folders = createRequire(at).resolve.paths(wanted);
+    // A module of Node.js itself has the name.
+    if (!folders) return true;
+    const folder = folderOf(wanted, folders);
+    if (folder === undefined) return false;
+    if (known.has(folder)) return true;
+    known.add(folder);
+    return neededBy(folder).every((each) =>
+      isThere(each, realpathSync(join(folder, 'package.json'))),
+    );
+  };
+  return isThere(name, from);
+}
+
 /**
  * Requires that a package is installed, without loading it. A package that is installed later is found without a restart.
  * @throws DriverError Unavailable with the command that installs it
@@ -62,28 +101,31 @@ export function requireInstalled(
   { name, version, driver }: OptionalPackage,
   { from, command }: PackagePlace = ownPlace(),
 ): void {
-  try {
-    createRequire(from).resolve(name);
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') return;
-    const install = `${command} ${name}@${version}`;
-    throw new DriverError(
-      'Unavailable',
-      `driver ${driver} needs the package ${name}, ${packageMissing.format(install)}`,
-      { remedy: `run: ${install}` },
-    );
-  }
+  if (isInstalled(name, from)) return;
+  const install = `${command} ${name}@${version}`;
+  throw new DriverError(
+    'Unavailable',
+    `driver ${driver} needs the package ${name}, ${packageMissing.format(install)}`,
+    { remedy: `run: ${install}` },
+  );
 }
+
+/** The packages that are loaded, by place and name: they are not looked for again. */
+const loaded = new Map<string, unknown>();
 
 /**
  * Loads a package at its first use.
  * @throws DriverError as {@link requireInstalled}; Internal if the package is broken
  */
 export function loadOptional(wanted: OptionalPackage, place: PackagePlace = ownPlace()): unknown {
-  requireInstalled(wanted, place);
   const { name } = wanted;
+  const key = `${place.from} ${name}`;
+  if (loaded.has(key)) return loaded.get(key);
+  requireInstalled(wanted, place);
   try {
-    return createRequire(place.from)(name);
+    const found: unknown = createRequire(place.from)(name);
+    loaded.set(key, found);
+    return found;
   } catch (thrown) {
     const { message } = thrown as Error;
     throw new DriverError('Internal', `package ${name} can't be loaded: ${message}`, {
