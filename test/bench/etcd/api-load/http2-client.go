@@ -280,7 +280,10 @@ func (c *connection) data(f *http2.DataFrame) {
 		s.onMessage(s.received[at+5 : at+5+length])
 		at += 5 + length
 	}
-	s.received = append(s.received[:0], s.received[at:]...)
+	// An incomplete message stays where it is: a copy for each frame would make large messages quadratic.
+	if at > 0 {
+		s.received = append(s.received[:0], s.received[at:]...)
+	}
 	if f.StreamEnded() {
 		c.end(s, fmt.Errorf("ended without a status"))
 	}
