@@ -27,7 +27,7 @@ const subjects: readonly {
   {
     kind: snapshots,
     spec: { source: { volume: 'hiding' } },
-    hidden: { sourceUid: marker, failedWith: marker },
+    hidden: { sourceUid: marker, failedWith: marker, ownParameters: [marker] },
   },
 ];
 
