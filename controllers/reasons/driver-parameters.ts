@@ -73,8 +73,8 @@ function missingSecret(about: About, storage: Storage): Remedy | undefined {
 }
 
 /**
- * The remedy for a parameter whose value the driver refuses, and which a secret contains. Undefined if the message names
- * no such parameter.
+ * The remedy for a parameter whose value the driver refuses, and which a secret contains. Undefined if the message
+ * names no such parameter.
  */
 function wrongSecret(about: About, storage: Storage): Remedy | undefined {
   const [, key = ''] = /\bparameter ([A-Za-z]+): /.exec(about.message) ?? [];
@@ -84,7 +84,7 @@ function wrongSecret(about: About, storage: Storage): Remedy | undefined {
   if (parsed?.type !== 'reference') return undefined;
   const { namespace, name, key: field } = parsed.reference;
   const patch = patchOf('secret', { namespace, name }, { data: { [field]: 'VALUE' } });
-  const needed = 'a value that the message permits: the call is repeated with it';
+  const needed = 'a value that the driver accepts: the call is repeated with it';
   return set(`data.${field} of secret ${namespace}/${name}`, needed, patch);
 }
 
@@ -172,7 +172,7 @@ export function wrongParameters(about: About): Remedy {
     );
   // It has data.
   if (kind === 'Volume' && (object.handle ?? '') !== '')
-    return again(about, 'the driver to accept what the message names');
+    return again(about, 'the driver to accept its parameters');
   return run(
     deletionOf(storage),
     "its parameters can't be changed any more: delete it, and create it again",

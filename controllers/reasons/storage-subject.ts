@@ -74,7 +74,7 @@ function insteadOf({ kind, object }: Storage, { message }: About): readonly [str
   return [command('delete', kind.toLowerCase(), object), 'to delete it instead'];
 }
 
-/** The alternative for a volume with data, which is not to be lost because its provider does not answer. */
+/** The alternative for a volume with data: its provider may answer again, so it is not to delete the volume. */
 function withoutDeletion(volume: Volume, message: string): readonly [string, string] {
   const growth = findCondition(volume.conditions, 'Resizing');
   const { sizeBytes = '' } = volume;

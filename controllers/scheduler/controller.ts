@@ -108,7 +108,8 @@ class Choice {
 
   /**
    * The node whose room is reserved from now on for an instance that waits for volumes whose place is chosen. Undefined
-   * if the present nomination holds, if no node has room, and once the time of the first nomination has passed.
+   * if it waits for no such volume, if the present nomination holds, if no node has room, and once the time of the
+   * first nomination has passed.
    */
   nominate({ now, later }: Constraints): Nomination | undefined {
     const instance = this.#instance;

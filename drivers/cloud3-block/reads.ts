@@ -122,7 +122,7 @@ export function attachmentOf({
   return attachments.find(({ state }) => state !== 'detached');
 }
 
-/** How a volume is recognized again whose tag was changed. */
+/** The remedy for a volume whose tag was changed. */
 function renamed(volume: VolumeIdentity): string {
   const [key, value] =
     volume.importedAs === undefined

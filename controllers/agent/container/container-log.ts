@@ -104,7 +104,7 @@ class LogReading {
   #place: Place | undefined;
   /** Runs whose lost output was reported. */
   readonly #reported = new Set<number>();
-  /** Runs whose log can't be read, which was reported. */
+  /** Runs whose unreadable output was reported. */
   readonly #damaged = new Set<number>();
   /** The number of last frames to read of a run; all if absent. */
   #limits: ReadonlyMap<number, number> | undefined;
@@ -156,7 +156,7 @@ class LogReading {
     if (after?.join() !== cursor.join()) yield { content, cursor };
   }
 
-  /** Yields the line that reports output that can't be read, once a run. */
+  /** Yields the line that reports output that can't be read, once per run. */
   *#unreadable(run: number, error: unknown): Generator<LogLine> {
     if (this.#damaged.has(run)) return;
     this.#damaged.add(run);

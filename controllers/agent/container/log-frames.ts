@@ -122,7 +122,7 @@ export class LineReader {
       const { length } = this.#complete(frame);
       if (order < 0 || this.#count < after.count) return true;
       this.#after = undefined;
-      // The line before the place was the rest of a log.
+      // The place is after an unfinished line: its first part was read already.
       if (length === 0) this.#open[frame.stream] = Buffer.alloc(0);
       for (const early of this.#early.splice(0)) this.#complete(early);
       return true;

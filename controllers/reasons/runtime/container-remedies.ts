@@ -64,7 +64,7 @@ export function engineInterrupted({ object, message }: About<'Instance'>): Remed
   if (foreign)
     return run(
       `docker network rm ${foreign.network}`,
-      `remove the network with the name of the cluster's one from node ${object.node ?? ''}; the start is retried automatically`,
+      `remove the network that has the name of the cluster's network from node ${object.node ?? ''}; the start is retried automatically`,
     );
   if (!engineStuck.isIn(message) && !containerUnsettled.isIn(message)) return undefined;
   return run(

@@ -117,9 +117,9 @@ describe('the remedy of a failed start', () => {
     for (const [why, field] of Object.entries(fields)) expect(textFor(why), why).to.contain(field);
   });
 
-  it('is to remove the cause in the message if no field of the service is known to be wrong', () => {
+  it('is to remove the cause if no field of the service is known to be wrong', () => {
     const { type, text } = remedyFor('failed to create endpoint: operation not supported');
     expect(type).to.equal('wait');
-    expect(text).to.contain('the cause in the message to be removed on node n1');
+    expect(text).to.contain('its cause to be removed on node n1');
   });
 });

@@ -104,7 +104,7 @@ export function startFailed(about: About<'Instance'>): Remedy {
   if (message === '' || commandFailures.some((form) => form.isIn(message)))
     return set(`command[0] of ${label}`, `a program of the ${where}, such as /bin/sh`, edit);
   return wait(
-    `the cause in the message to be removed on node ${node}`,
+    `its cause to be removed on node ${node}`,
     'afterwards, because the start is retried',
     edit,
     `to change ${label} instead`,

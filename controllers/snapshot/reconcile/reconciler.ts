@@ -18,7 +18,7 @@ import { planSnapshot, type SnapshotSituation } from '../plan.js';
 import { Removal } from './removal.js';
 import type { Reason } from '../../reasons/index.js';
 
-/** A parameter value. Each copy of a sealed literal is another text. */
+/** A parameter value for comparisons: copies of one sealed literal are different texts, but have the same body. */
 function bodyOf(value: string): string {
   return isSealed(value) ? sealedBody(value) : value;
 }
@@ -113,8 +113,8 @@ export class SnapshotReconciler {
   }
 
   /**
-   * The inputs of a failure that the class has got since its parameters were captured, such as another credential. None
-   * if it did not change, as in failures that earlier releases recorded.
+   * The parameters of the class that changed since they were captured, such as another credential, as inputs of a
+   * failure. None if nothing changed: such a failure has the same inputs as one that an earlier release recorded.
    */
   #changesOfClass(
     parameters: Parameters = {},

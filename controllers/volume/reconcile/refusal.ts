@@ -42,7 +42,7 @@ export function isParametersRefused(volume: Volume): boolean {
   return isDeletionRefused(volume) && volume.lastOperation?.outcome === 'InvalidParameters';
 }
 
-/** Whether a change of a volume is such a refusal by its node, which is not `here`. */
+/** Whether a change of a volume is a new refusal as in {@link isParametersRefused}, by a node other than `here`. */
 export function isNewRefusal(before: Volume, volume: Volume, here: string): boolean {
   const home = volume.topology?.[nodeTopologyKey];
   if (home === undefined || home === here) return false;

@@ -80,7 +80,7 @@ function isInstalled(name: string, from: string): boolean {
   const known = new Set<string>();
   const isThere = (wanted: string, at: string): boolean => {
     const folders = createRequire(at).resolve.paths(wanted);
-    // A module of Node.js itself has the name.
+    // Node.js itself has a module of this name.
     if (!folders) return true;
     const folder = folderOf(wanted, folders);
     if (folder === undefined) return false;
@@ -94,7 +94,8 @@ function isInstalled(name: string, from: string): boolean {
 }
 
 /**
- * Requires that a package is installed, without loading it. A package that is installed later is found without a restart.
+ * Requires that a package is installed, without loading it. A package that is installed later is found without a
+ * restart.
  * @throws DriverError Unavailable with the command that installs it
  */
 export function requireInstalled(
