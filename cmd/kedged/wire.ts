@@ -58,8 +58,8 @@ export interface Daemon {
 }
 
 /**
- * The composition root: the only place that constructs concrete objects. Starts the daemon; if that fails, the store is
- * closed.
+ * Constructs the parts of the daemon and starts them. The parts of the node are in node-runtimes.ts and
+ * node-volumes.ts. If the start fails, the store is closed.
  * @param beforeListen called when the store is open and before the API listens
  * @param driversOf returns the drivers, of this project or of another one
  * @param opening the data directory that the caller already opens

@@ -31,7 +31,7 @@ function keySource({ dataDirectory, kekFile }: DaemonConfig): [string, string, s
 
 /** Refuses a directory without a store: opening would create one. @throws StatusError FailedPrecondition (NoStore) */
 export async function requireStore(directory: string): Promise<void> {
-  // After a restore that was interrupted behind its commit, only `restored` exists.
+  // After a restore that was interrupted after its commit, only `restored` exists.
   for (const name of ['db', 'restored']) if (await isAccessible(join(directory, name))) return;
   throw failedPrecondition(
     'NoStore',
@@ -251,7 +251,7 @@ export function addDataCommands(program: Command): void {
     )
     .option(
       '--after-revision <n>',
-      'a revision that the replaced store did not reach, if its last revision can not be read',
+      "a revision that the replaced store did not reach, if its last revision can't be read",
       revisionOf,
     )
     .description('restore a backup, all or nothing; the daemon must be stopped')
