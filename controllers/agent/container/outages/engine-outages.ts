@@ -35,6 +35,8 @@ export class EngineOutages {
   #earlier: readonly Outage[] = [];
   #keepsContainers = false;
   #firstConnectedAt: number | undefined;
+  /** The last time at which this process knew that the engine was available; undefined before its first connection. */
+  #seenAt: number | undefined;
 
   /** @param record of outages for later processes; undefined: none is kept */
   constructor(clock: Clock, record?: OutageRecord) {
@@ -43,16 +45,21 @@ export class EngineOutages {
   }
 
   /**
-   * Reads the outages that earlier processes recorded. An engine that started after the last of them had seen it was
-   * unavailable at some time since then.
+   * Reads the outages that earlier processes recorded. An outage that had not ended lasted until the start of the
+   * engine. An engine that started after the last process had seen it was unavailable at some time since then.
    */
   async recall(engineStartedAt: () => Promise<number | undefined>): Promise<void> {
     const before = await this.#record?.read();
     if (!before) return;
-    const { seenAt: from, outages } = before;
-    const to = await engineStartedAt();
-    const missed = to !== undefined && to > from ? [{ from, to, observed: false }] : [];
-    this.#earlier = [...outages, ...missed].slice(-knownMax);
+    const { seenAt, outages } = before;
+    const startedAt = await engineStartedAt();
+    const ended = outages.filter(({ to }) => to !== undefined);
+    const open = outages.find(({ to }) => to === undefined);
+    const { from, observed } = open ?? { from: seenAt, observed: false };
+    // Without a known start, an observed outage lasted until now at most. A lost connection alone is no restart.
+    const to = startedAt ?? (open ? this.#clock.now() : undefined);
+    const last = to !== undefined && to > from ? [{ from, to, observed }] : [];
+    this.#earlier = [...ended, ...last].slice(-knownMax);
   }
 
   /** Records that the connection was lost or could not be established. */
@@ -60,6 +67,8 @@ export class EngineOutages {
     if (!this.#isConnected && this.#outages.length > 0) return;
     const outage = { from: this.#clock.now(), to: undefined, observed: true };
     this.#outages = [...this.#outages, outage].slice(-knownMax);
+    // Also the next process must know that the engine stopped: the machine may be about to.
+    if (this.#seenAt !== undefined) this.#save(this.#seenAt);
   }
 
   /**
@@ -77,8 +86,13 @@ export class EngineOutages {
   /** Records that the engine is available, so that containers that ended before have all their output. */
   seen(): void {
     if (this.#firstConnectedAt === undefined || !this.#isConnected) return;
+    this.#seenAt = this.#clock.now();
+    this.#save(this.#seenAt);
+  }
+
+  #save(seenAt: number): void {
     const outages = [...this.#earlier, ...this.#outages].slice(-knownMax);
-    this.#record?.save({ seenAt: this.#clock.now(), outages });
+    this.#record?.save({ seenAt, outages });
   }
 
   get #isConnected(): boolean {
@@ -98,11 +112,12 @@ export class EngineOutages {
     );
   }
 
-  /** Whether a container ended because the engine stopped, according to the outages that this process observed. */
+  /** Whether a container ended because the engine stopped, according to the outages that a process observed. */
   endedByEngine(end: ContainerEnd): boolean {
     const { startedAt, exitedAt } = end;
     if (this.#keepsContainers && !hasCodeOfStop(end)) return false;
-    return this.#outages.some(({ from, to }) => {
+    const observed = [...this.#outages, ...this.#earlier.filter((outage) => outage.observed)];
+    return observed.some(({ from, to }) => {
       if (to !== undefined && exitedAt > to) return false;
       // A container that ran before the stop began keeps running.
       return this.#keepsContainers ? startedAt >= from - engineStopMs : exitedAt >= from - slackMs;

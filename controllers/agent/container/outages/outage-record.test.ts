@@ -21,11 +21,12 @@ describe('outages of the engine that an earlier kedged recorded', () => {
   /** The outages of a process that connects to an engine with a start time, and its record. */
   async function daemon(
     engineStartedAt: number | undefined,
+    keepsContainers = true,
   ): Promise<{ readonly outages: EngineOutages; readonly record: OutageRecord }> {
     const record = new OutageRecord(join(directory, 'containers'), logger);
     const outages = new EngineOutages(clock, record);
     await outages.recall(() => Promise.resolve(engineStartedAt));
-    outages.connected(true);
+    outages.connected(keepsContainers);
     await record.saved();
     return { outages, record };
   }
@@ -71,11 +72,73 @@ describe('outages of the engine that an earlier kedged recorded', () => {
     expect((await daemon(undefined)).outages.at(from + 1), 'unknown start').to.deep.equal(observed);
   });
 
+  it('include one that had not ended, until the start of the engine, whose containers it ended', async () => {
+    const first = await daemon(clock.now() - 1_000, false);
+    await clock.advance(10_000);
+    const from = clock.now();
+    first.outages.lost();
+    await first.record.saved();
+    // The machine takes long to start again.
+    await clock.advance(600_000);
+    const to = clock.now();
+    await clock.advance(1_000);
+    for (const process of ['the next process', 'a later one']) {
+      const { outages } = await daemon(to, false);
+      expect(outages.at(from + 1), process).to.deep.equal({ from, to, observed: true });
+      const ended = (exitedAt: number): boolean =>
+        outages.endedByEngine({ startedAt: 0, exitedAt, exitCode: 0 });
+      const ends = [from - 5_000, from - 1_000, from + 5_000, to + 1].map(ended);
+      expect(ends, process).to.deep.equal([false, true, true, false]);
+    }
+  });
+
+  it('do not include a lost connection to an engine that was not restarted', async () => {
+    const first = await daemon(clock.now() - 1_000, false);
+    await clock.advance(10_000);
+    const from = clock.now();
+    first.outages.lost();
+    await first.record.saved();
+    await clock.advance(10_000);
+    const { outages } = await daemon(from - 11_000, false);
+    expect(outages.at(from + 1)).to.equal(undefined);
+    expect(outages.endedByEngine({ startedAt: 0, exitedAt: from + 1, exitCode: 0 })).to.equal(
+      false,
+    );
+  });
+
+  it('last until now at most if the start of the engine is unknown', async () => {
+    const first = await daemon(undefined, false);
+    const from = clock.now();
+    first.outages.lost();
+    await first.record.saved();
+    await clock.advance(10_000);
+    const to = clock.now();
+    const { outages } = await daemon(undefined, false);
+    await clock.advance(10_000);
+    expect(outages.at(from + 1)).to.deep.equal({ from, to, observed: true });
+    expect(outages.at(to + 1)).to.equal(undefined);
+  });
+
+  it('are kept by a process that does not reach the engine', async () => {
+    const first = await daemon(clock.now() - 1_000, false);
+    const from = clock.now();
+    first.outages.lost();
+    await first.record.saved();
+    const away = new OutageRecord(join(directory, 'containers'), logger);
+    await clock.advance(10_000);
+    new EngineOutages(clock, away).lost();
+    await away.saved();
+    await clock.advance(10_000);
+    const to = clock.now();
+    const { outages } = await daemon(to, false);
+    expect(outages.at(from + 1)).to.deep.equal({ from, to, observed: true });
+  });
+
   it('are unknown if the record is damaged, which is reported, and replaced', async () => {
     const { record } = await daemon(undefined);
     expect(logger.lines, 'no record yet').to.deep.equal([]);
     const file = join(directory, 'containers/engine-outages.json');
-    for (const text of ['{', '[]', '{"seenAt":"x"}', '{"seenAt":1,"outages":[{"from":1},7]}']) {
+    for (const text of ['{', '[]', '{"seenAt":"x"}', '{"seenAt":1,"outages":[{"from":"1"},7]}']) {
       await writeFile(file, text);
       expect((await record.read())?.outages ?? [], text).to.deep.equal([]);
     }

@@ -16,14 +16,15 @@ export interface Outage {
 export interface RecordedOutages {
   /** The last time at which the engine was known to be available, milliseconds since the epoch. */
   readonly seenAt: number;
-  /** Outages that ended, oldest first. */
+  /** Oldest first; the last one may not have ended. */
   readonly outages: readonly Outage[];
 }
 
 function outageOf(value: unknown): readonly Outage[] {
   if (!isJsonObject(value)) return [];
   const { from, to, observed } = value;
-  return typeof from === 'number' && typeof to === 'number'
+  const isOpen = to === undefined;
+  return typeof from === 'number' && (isOpen || typeof to === 'number')
     ? [{ from, to, observed: observed === true }]
     : [];
 }
