@@ -7,6 +7,7 @@ import {
   requireCommand,
   unmountTarget,
 } from '@kedge/driver-sdk';
+import { hostPathRefused } from '@kedge/driver-sdk/messages';
 import { subPathRefused } from '../../messages/inputs.js';
 
 const directoryOnly = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
@@ -19,6 +20,8 @@ export interface BindRequest {
    * Directory inside the root. It is created if missing, unless the mount is read-only. Empty for the entire volume.
    */
   readonly subPath: string;
+  /** Whether the root is a directory of the host, so that others may write to the directories above it. */
+  readonly isOfHost: boolean;
   readonly target: string;
   readonly readOnly: boolean;
   readonly signal: AbortSignal;
@@ -40,6 +43,19 @@ function missing(subPath: string, part: string, cause: unknown): DriverError {
   );
 }
 
+/** Opens the root of a volume. No component of the path of a directory of the host may be a link. */
+async function openRoot(root: string, isOfHost: boolean): Promise<FileHandle> {
+  if (!isOfHost) return open(root, directoryOnly);
+  return openInside('/', root, { make: false }).catch((cause: unknown) => {
+    if (!(cause instanceof DriverError)) throw cause;
+    throw new DriverError(
+      'InvalidParameters',
+      `${hostPathRefused.format({ path: root })} was removed, or a directory of the path was replaced by a symbolic link; put the directory back on the node`,
+      { cause },
+    );
+  });
+}
+
 /**
  * Opens a directory below another, one component at a time, and creates missing ones if `make` is true. Each component
  * is opened through the handle of its parent and never through a symbolic link, so that a concurrent swap is not
@@ -50,9 +66,9 @@ function missing(subPath: string, part: string, cause: unknown): DriverError {
 export async function openInside(
   root: string,
   subPath: string,
-  { make = true }: { readonly make?: boolean } = {},
+  { make = true, isOfHost = false }: { readonly make?: boolean; readonly isOfHost?: boolean } = {},
 ): Promise<FileHandle> {
-  let at = await open(root, directoryOnly);
+  let at = await openRoot(root, isOfHost);
   try {
     for (const part of subPath.split('/').filter((p) => p !== '' && p !== '.')) {
       if (part === '..') throw leadsOut(subPath, part, undefined);
@@ -83,11 +99,15 @@ async function isSame(handle: FileHandle, path: string): Promise<boolean> {
   return a.dev === b.dev && a.ino === b.ino;
 }
 
-/** Binds a directory of a volume to `target`, read-only if requested. Idempotent. @throws DriverError */
+/**
+ * Binds a directory of a volume to `target`, read-only if requested, with the mounts below a whole directory of the
+ * host. Idempotent. @throws DriverError
+ */
 export async function bindDirectory(host: NodeHost, request: BindRequest): Promise<void> {
-  const { target, readOnly, signal } = request;
-  const handle = await openInside(request.root, request.subPath, {
+  const { target, readOnly, signal, isOfHost, subPath } = request;
+  const handle = await openInside(request.root, subPath, {
     make: !readOnly,
+    isOfHost,
   }).catch((error: unknown) => {
     throw error instanceof DriverError
       ? error
@@ -96,13 +116,15 @@ export async function bindDirectory(host: NodeHost, request: BindRequest): Promi
   try {
     const there = await mountOn(host, target);
     if (there?.readOnly === readOnly && (await isSame(handle, target))) return;
-    if (there) await unmountTarget(target, signal, host);
+    if (there) await unbindDirectory(host, target, signal);
     await mkdir(target, { recursive: true, mode: 0o755 });
     try {
       // Mounts the handle, not its path, which mount would resolve again.
       const source = `/proc/${process.pid}/fd/${handle.fd}`;
-      const bind = ['--bind', '--no-canonicalize', source, target];
-      await requireCommand(host.run, 'mount', bind, signal);
+      const bind = isOfHost && subPath === '' ? '--rbind' : '--bind';
+      await requireCommand(host.run, 'mount', [bind, '--no-canonicalize', source, target], signal);
+      // Later mounts of the host appear below it, and an unmount there is not one on the host.
+      await requireCommand(host.run, 'mount', ['--make-rslave', target], signal);
       if (!(await isSame(handle, target)))
         throw new DriverError(
           'Internal',
@@ -111,10 +133,26 @@ export async function bindDirectory(host: NodeHost, request: BindRequest): Promi
       if (readOnly)
         await requireCommand(host.run, 'mount', ['-o', 'remount,bind,ro', target], signal);
     } catch (error) {
-      await unmountTarget(target, signal, host).catch(() => rmdir(target).catch(() => undefined));
+      await unbindDirectory(host, target, signal).catch(() => rmdir(target).catch(() => undefined));
       throw error;
     }
   } finally {
     await handle.close();
   }
+}
+
+/**
+ * Unmounts what {@link bindDirectory} mounted, with the mounts of the host that appeared below it; their directories
+ * belong to the volume and are not removed. @throws DriverError InUse that names the holder
+ */
+export async function unbindDirectory(
+  host: NodeHost,
+  target: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const below = (await host.mounts()).filter((entry) => entry.target.startsWith(`${target}/`));
+  // Lazily: the host still has these mounts, and their holders belong to it.
+  for (const entry of below.reverse())
+    await requireCommand(host.run, 'umount', ['--lazy', entry.target], signal);
+  await unmountTarget(target, signal, host);
 }

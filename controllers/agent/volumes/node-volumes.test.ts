@@ -23,7 +23,13 @@ describe('a volume that is staged on its node', () => {
   const node = new NodeVolumes({ mountRoot: '/mounts', ...ports });
   const prepare = async (fields: Partial<Volume>): Promise<MountRequest | undefined> => {
     const mount = { name: 'data', mountPath: '/d', claim: { name: 'v' } };
-    await node.prepare({ ...volume, ...fields }, mount, 'default/a-0', driver, call);
+    await node.prepare(
+      { ...volume, ...fields },
+      mount,
+      { claim: 'default/a-0', runtime: 'container' },
+      driver,
+      call,
+    );
     return requests.pop();
   };
 

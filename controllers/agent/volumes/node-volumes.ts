@@ -1,5 +1,5 @@
 import { readdir, rmdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type Clock, sleep } from 'kedge';
 import {
   type CallContext,
@@ -11,7 +11,7 @@ import {
 } from '@kedge/driver-sdk';
 import type { VolumeMount } from '../../service/kind.js';
 import type { Volume } from '../../volume/kind.js';
-import { bindDirectory, openInside } from './bind-mount.js';
+import { bindDirectory, openInside, unbindDirectory } from './bind-mount.js';
 import { type ChangeOwner, giveRoot, namesOwner } from './mount-owner.js';
 
 /** Options of {@link NodeVolumes}. */
@@ -30,11 +30,21 @@ export interface NodeVolumesOptions {
 export interface PreparedMount {
   /** Directory on this node. */
   readonly source: string;
+  /** The directory of the host that is bound at the source, for users. Absent for volumes of other drivers. */
+  readonly shown?: string;
   /** Directory inside the source, which is resolved at the mount; absent for the source itself. */
   readonly subPath?: string;
   readonly devicePath: string;
   readonly formatted: boolean;
   readonly fileSystemPending: boolean;
+}
+
+/** The workload that mounts a volume. */
+export interface MountUser {
+  /** `<namespace>/<instance>` */
+  readonly claim: string;
+  /** Default: container. */
+  readonly runtime: 'container' | 'process' | undefined;
 }
 
 /** A mount point of a volume on this node. */
@@ -73,7 +83,7 @@ export class NodeVolumes {
   async prepare(
     volume: Volume,
     mount: VolumeMount,
-    claim: string,
+    { claim, runtime }: MountUser,
     driver: Driver,
     call: CallContext,
   ): Promise<PreparedMount> {
@@ -104,16 +114,19 @@ export class NodeVolumes {
     };
     const subPath = mount.subPath ?? '';
     const readOnly = mount.readOnly === true || volume.accessMode === 'ReadOnlyMany';
-    if (!driver.capabilities().ownsData && namesOwner(mount))
+    const isOfHost = !driver.capabilities().ownsData;
+    if (isOfHost && namesOwner(mount))
       throw new DriverError(
         'InvalidParameters',
         `mount ${mount.name}: fsUser and fsGroup are not for a directory of the host, which keeps its owner; remove them, and set the owner on the node: chown`,
       );
-    const { changeOwner } = this.#options;
+    const { changeOwner, mayMount } = this.#options;
     await giveRoot(mount, { root: mounted.path, signal: call.signal, changeOwner });
-    // A host directory is used in place; mounted volumes and their subdirectories are bind-mounted.
-    if (mounted.path !== target && subPath === '') return { ...known, source: mounted.path };
-    if (!this.#options.mayMount) {
+    // A directory is used in place, but an engine would follow a link that another workload swaps in for one of the host.
+    const isInPlace = !(isOfHost && runtime !== 'process' && mayMount);
+    if (mounted.path !== target && subPath === '' && isInPlace)
+      return { ...known, source: mounted.path };
+    if (!mayMount) {
       // The runtime resolves the path again at the mount, because it may be swapped meanwhile.
       if (subPath !== '') await provideInside(mounted.path, subPath, readOnly);
       return { ...known, source: mounted.path, subPath };
@@ -122,11 +135,12 @@ export class NodeVolumes {
     await bindDirectory(this.#options.host, {
       root: mounted.path,
       subPath,
+      isOfHost,
       target: source,
       readOnly,
       signal: call.signal,
     });
-    return { ...known, source };
+    return { ...known, source, ...(isOfHost && { shown: join(mounted.path, subPath) }) };
   }
 
   /** Grows the file system of a mounted volume. Returns whether it must still grow. @throws DriverError */
@@ -152,11 +166,11 @@ export class NodeVolumes {
   async unbind(volume: Volume, claim: string, signal: AbortSignal): Promise<void> {
     if (!this.#options.mayMount) return;
     const folder = join(this.#binds(volume), claimFolder(claim));
-    const below = (await this.#options.host.mounts()).filter((e) =>
-      e.target.startsWith(`${folder}/`),
+    const bound = (await this.#options.host.mounts()).filter(
+      ({ target }) => dirname(target) === folder,
     );
-    for (const entry of below.reverse())
-      await unmountTarget(entry.target, signal, this.#options.host);
+    for (const { target } of bound.reverse())
+      await unbindDirectory(this.#options.host, target, signal);
     for (const name of await readdir(folder).catch(() => []))
       await rmdir(join(folder, name)).catch(() => undefined);
     await rmdir(folder).catch(() => undefined);
@@ -202,19 +216,24 @@ export class NodeVolumes {
     if (!mayMount) return [];
     return (await host.mounts())
       .filter(({ target }) => target.startsWith(`${mountRoot}/`))
-      .map(({ target }) => {
-        const [first = '', uid = '', claim = ''] = target.slice(mountRoot.length + 1).split('/');
-        return first === 'binds'
-          ? { target, uid, claim: claim.replace('+', '/') }
-          : { target, uid: first };
+      .flatMap(({ target }): readonly VolumeMountPoint[] => {
+        const [first = '', uid = '', claim = '', , ...below] = target
+          .slice(mountRoot.length + 1)
+          .split('/');
+        if (first !== 'binds') return [{ target, uid: first }];
+        // A mount of the host below a bound directory goes with it.
+        return below.length > 0 ? [] : [{ target, uid, claim: claim.replace('+', '/') }];
       })
       .reverse()
       .sort((a, b) => Number(b.claim !== undefined) - Number(a.claim !== undefined));
   }
 
   /** Unmounts a mount point. @throws DriverError; InUse names the holder */
-  unmount({ target }: VolumeMountPoint, signal: AbortSignal): Promise<void> {
-    return unmountTarget(target, signal, this.#options.host);
+  unmount({ target, claim }: VolumeMountPoint, signal: AbortSignal): Promise<void> {
+    const { host } = this.#options;
+    return claim === undefined
+      ? unmountTarget(target, signal, host)
+      : unbindDirectory(host, target, signal);
   }
 }
 

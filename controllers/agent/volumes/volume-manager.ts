@@ -22,7 +22,7 @@ import { labelOf, obstacleOf } from './mount-obstacle.js';
 import { attaching, type MountOutcome, volumeAbsent, waiting } from './mount-outcome.js';
 import { NodeCalls } from './node-calls.js';
 import { LeftoverMounts } from './leftover-mounts.js';
-import { NodeVolumes } from './node-volumes.js';
+import { type MountUser, NodeVolumes } from './node-volumes.js';
 import { UsedParameters } from './used-parameters.js';
 import { StagingFailures } from './staging-failures.js';
 import { VolumeRelease } from './volume-release.js';
@@ -120,7 +120,6 @@ export class VolumeManager {
       );
     const volume = await this.#options.store.get(volumes, key);
     if (!volume) return volumeAbsent(key, 'yet');
-    const label = labelOf(volume);
     const claim = claimOf(instance);
     const { node } = this.#options;
     const obstacle = obstacleOf(volume, { claim, node }, this.#held.twinsOf(volume));
@@ -130,18 +129,19 @@ export class VolumeManager {
     if (missed) return missed;
     let staging = this.#staging.get(id);
     if (!staging) {
-      const attempt = this.#stage(volume, mount, claim, label);
+      const attempt = this.#stage(volume, mount, { claim, runtime: instance.template.runtime });
       const staged = this.#failures.recorded(id, claim, attempt);
       staging = { claim, outcome: staged.finally(() => this.#staging.delete(id)) };
       this.#staging.set(id, staging);
     }
     const outcome = await this.#times.withSoftTimeout(staging.outcome, claim);
     if (outcome) return this.#failures.reported(id, outcome);
-    return this.#failures.meanwhile(id, attaching(label, volume));
+    return this.#failures.meanwhile(id, attaching(labelOf(volume), volume));
   }
 
-  #stage(given: Volume, mount: VolumeMount, claim: string, label: string): Promise<MountOutcome> {
+  #stage(given: Volume, mount: VolumeMount, user: MountUser): Promise<MountOutcome> {
     const { node, store } = this.#options;
+    const { claim } = user;
     return this.#work.run(this.#held.storageOf(given), async () => {
       const volume = await store.get(volumes, keyOfVolume(given));
       if (!volume) return volumeAbsent(given, 'any more');
@@ -154,9 +154,9 @@ export class VolumeManager {
           const overtaken = await this.#records.reserve(volume, claim, twins);
           if (overtaken) return overtaken;
           const staged = await redaction.guard(() =>
-            this.#node.prepare(volume, mount, claim, driver, call),
+            this.#node.prepare(volume, mount, user, driver, call),
           );
-          return { ...staged, shownSource: redaction.text(staged.source) };
+          return { ...staged, shownSource: redaction.text(staged.shown ?? staged.source) };
         });
         if ('reason' in prepared) return waiting(prepared.reason, prepared.message);
         await this.#records.bound(volume, claim, prepared);
@@ -172,7 +172,7 @@ export class VolumeManager {
       } catch (thrown) {
         if (!(thrown instanceof DriverError)) throw thrown;
         await this.#records.failed(volume, 'attach', thrown);
-        return waiting(thrown.kind, `${label}: ${thrown.message}`, true);
+        return waiting(thrown.kind, `${labelOf(given)}: ${thrown.message}`, true);
       }
     });
   }
