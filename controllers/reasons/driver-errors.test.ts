@@ -25,6 +25,26 @@ describe('the remedy of an error of a driver', () => {
     }
   });
 
+  it('that the node does not permit is not a credential: it needs root, or a command of root', () => {
+    const told = (message: string) =>
+      driverErrors.PermissionDenied.remedy({
+        ...{ kind: 'Volume', object: volume({ status: 'Available' }), message, world: emptyWorld },
+      });
+    expect(
+      told('backing "image" needs a kedged that runs as root; use backing "directory" otherwise'),
+    ).to.include({
+      ...{ type: 'wait', waitsFor: 'kedged on its node to run as root' },
+      // Not a deletion: the volume may have data.
+      command: 'kedge describe volume/v -n default',
+    });
+    expect(
+      told(
+        "/v/u has files of other users, which kedged may not remove; type: sudo rm -rf '/v/a b'",
+      ),
+    ).to.include({ type: 'run', command: "sudo rm -rf '/v/a b'" });
+    expect(told('read only token')).to.include({ command: 'kedge edit storageclass/c' });
+  });
+
   it('without capacity in some zones is to wait for one of them, not a smaller volume', () => {
     const exhaustedTopologies = ['a', 'b'].map((zone) => ({
       ...{ topology: { 'svc.io/zone': zone }, refusedAt: '' },

@@ -1,12 +1,13 @@
 import type { DriverErrorKind } from '@kedge/driver-sdk';
-import { packageMissing, programsMissing } from '@kedge/driver-sdk/messages';
+import { packageMissing, programsMissing, rootNeeded } from '@kedge/driver-sdk/messages';
 import { parseQuantity } from 'kedge/objects';
-import { deletionOf, patchOf } from './commands.js';
+import { removalByRoot } from '../messages/inputs.js';
+import { command, deletionOf, patchOf } from './commands.js';
 import { credentials, wrongParameters } from './driver-parameters.js';
 import { inputsOfInstance } from './instance-inputs.js';
 import { remainingContent } from './remaining-content.js';
 import { type ReasonEntry, unmet } from './reason.js';
-import { byKind, type Remedy, run, set } from './remedy.js';
+import { byKind, type Remedy, run, set, wait } from './remedy.js';
 import { again, canRetry, inUse, nextTry, retryCommand, storageOf } from './storage-subject.js';
 import type { About } from './world.js';
 
@@ -69,6 +70,26 @@ function gone(about: About): Remedy {
     : again(about, 'its data to exist again at the provider');
 }
 
+/** The remedy for a call that needs another credential, or the rights of root on the node. */
+function notPermitted(about: About): Remedy {
+  const { message } = about;
+  const removal = removalByRoot.commandIn(message);
+  if (removal !== undefined)
+    return run(
+      removal,
+      'remove it on the node of the volume, and the deletion is retried automatically',
+    );
+  const storage = storageOf(about);
+  return storage && rootNeeded.isIn(message)
+    ? wait(
+        'kedged on its node to run as root',
+        'then',
+        command('describe', storage.kind === 'Volume' ? 'volume' : 'snapshot', storage.object),
+        'its class and parameters, of which others may need no root',
+      )
+    : credentials(about, 'a credential that permits the call');
+}
+
 /** The remedy for a volume whose data is lost: restore a snapshot, if there is one. */
 export function lost(about: About): Remedy {
   const storage = storageOf(about);
@@ -117,9 +138,7 @@ export const driverErrors = {
   CredentialsRejected: unmet('the provider rejects the credentials', (about) =>
     credentials(about, 'a credential that the provider accepts'),
   ),
-  PermissionDenied: unmet('the provider or the node does not permit the call', (about) =>
-    credentials(about, 'a credential that permits the call'),
-  ),
+  PermissionDenied: unmet('the provider or the node does not permit the call', notPermitted),
   QuotaExceeded: unmet('the capacity of the provider, or a quota, is exhausted', noRoom),
   Throttled: unmet('the provider limits the rate of calls', (about) =>
     again(about, 'the provider to accept calls again'),

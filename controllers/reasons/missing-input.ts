@@ -1,6 +1,6 @@
 import { inputMessages } from '../messages/inputs.js';
 
-/** A secret or configmap that a message reports as missing, or as lacking a key or its value. */
+/** A secret or configmap that a message reports as missing, or as lacking a key or a usable value of it. */
 interface MissingInput {
   readonly kind: 'secret' | 'configmap';
   readonly namespace: string;
@@ -10,14 +10,14 @@ interface MissingInput {
 }
 
 /**
- * The secret or configmap that a message reports as missing, or as lacking a key or its value; undefined for other
- * messages.
+ * The secret or configmap that a message reports as missing, or as lacking a key or a usable value of it; undefined for
+ * other messages.
  */
 export function missingInput(message: string): MissingInput | undefined {
   for (const kind of ['secret', 'configmap'] as const) {
-    const { missing, keyMissing } = inputMessages[kind];
+    const { missing, keyMissing, keyUnfit } = inputMessages[kind];
     const empty = kind === 'secret' ? inputMessages.secret.keyEmpty.read(message) : undefined;
-    const lacking = keyMissing.read(message) ?? empty;
+    const lacking = keyMissing.read(message) ?? keyUnfit.read(message) ?? empty;
     const object = lacking?.object ?? missing.read(message)?.object;
     if (object === undefined) continue;
     const [namespace = '', name = ''] = object.split('/');

@@ -19,4 +19,5 @@ export { serviceController, type ServiceControllerOptions } from './controller.j
 export { isReady, planService, type ServicePlan, type ServiceSituation } from './plan.js';
 export { type UsedData, usedData } from './used-data.js';
 export { filePathProblem } from './mount-rules.js';
+export { variableProblem } from './variables.js';
 export { serviceVerbs } from './verbs.js';

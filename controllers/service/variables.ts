@@ -4,6 +4,18 @@ import type { Service } from './kind.js';
 /** Names that a shell can set, because the shell of the sandbox sets the workload's variables. */
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
+/** Linux permits 128 KiB for a variable. Kedge needs some of it. */
+const variableBytesMax = 131_000;
+
+/** The reason why no variable can have a value; undefined if one can. It does not contain the value. */
+export function variableProblem(name: string, value: string): string | undefined {
+  if (value.includes('\0')) return 'its value must not contain a NUL character';
+  const bytes = Buffer.byteLength(name) + Buffer.byteLength(value);
+  return bytes > variableBytesMax
+    ? `its name and value have ${bytes} bytes; a variable has at most ${variableBytesMax}`
+    : undefined;
+}
+
 /** Rules of `env` and `envFrom`. */
 export function variableViolations({ env = {}, envFrom = [] }: Service): readonly FieldViolation[] {
   const violations: FieldViolation[] = [];
@@ -14,7 +26,8 @@ export function variableViolations({ env = {}, envFrom = [] }: Service): readonl
       violation(
         `${JSON.stringify(name)} is not a variable name; use letters, digits and _, and no digit first`,
       );
-    if (value.includes('\0')) violation('its value must not contain a NUL character');
+    const problem = variableProblem(name, value);
+    if (problem !== undefined) violation(problem);
   }
   for (const [index, { secret, configmap, prefix = '' }] of envFrom.entries()) {
     if (Boolean(secret) === Boolean(configmap))

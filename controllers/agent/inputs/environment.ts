@@ -4,9 +4,10 @@ import type { Instance } from '../../instance/kind.js';
 import type { Secret } from '../../secret/kind.js';
 import type { EnvironmentSource } from '../../service/kind.js';
 import { openSecret, type Sealer } from '../../secret/index.js';
+import { variableProblem } from '../../service/index.js';
 import { inputMessages } from '../../messages/inputs.js';
 
-/** A workload's environment, or the missing input. */
+/** A workload's environment, or the missing or unusable input. */
 export type EnvironmentOutcome =
   | { readonly type: 'ready'; readonly env: Readonly<Record<string, string>> }
   | { readonly type: 'missing'; readonly message: string };
@@ -46,15 +47,24 @@ export function environmentOf(instance: Instance, sources: EnvironmentSources): 
   };
   for (const from of template.envFrom ?? []) {
     const data = dataOf(from, namespace, sources);
-    if (!data) {
-      const { missing } = inputMessages[from.secret ? 'secret' : 'configmap'];
-      const object = `${namespace}/${from.secret || (from.configmap ?? '')}`;
+    const { missing, keyUnfit } = inputMessages[from.secret ? 'secret' : 'configmap'];
+    const object = `${namespace}/${from.secret || (from.configmap ?? '')}`;
+    if (!data)
       return {
         type: 'missing',
         message: `envFrom: ${missing.format({ object })}; create it, and the start of the instance is retried automatically`,
       };
+    for (const [key, value] of Object.entries(data)) {
+      const variable = `${from.prefix ?? ''}${key}`;
+      // The errors of programs that get such a variable contain its value.
+      const problem = variableProblem(variable, value);
+      if (problem !== undefined)
+        return {
+          type: 'missing',
+          message: `envFrom: ${keyUnfit.format({ object, key })}: ${problem}; change it, or mount it as a file (${from.secret ? 'secretMounts' : 'configmapMounts'})`,
+        };
+      env[variable] = value;
     }
-    for (const [key, value] of Object.entries(data)) env[`${from.prefix ?? ''}${key}`] = value;
   }
   return { type: 'ready', env: { ...env, ...template.env } };
 }

@@ -9,6 +9,7 @@ import {
   unmountTarget,
   untilOver,
 } from '@kedge/driver-sdk';
+import { rootNeeded } from '@kedge/driver-sdk/messages';
 import type { VolumeMount } from '../../service/kind.js';
 import type { Volume } from '../../volume/kind.js';
 import { bindDirectory, openInside, unbindDirectory } from './bind-mount.js';
@@ -91,7 +92,7 @@ export class NodeVolumes {
     if (driver.capabilities().blockDevice && !this.#options.mayMount)
       throw new DriverError(
         'PermissionDenied',
-        `volumes of class ${volume.storageClassName} are block devices, which need a kedged that runs as root; run kedged as root, or use a class of driver local or local-host`,
+        `volumes of class ${volume.storageClassName} are block devices, each of which ${rootNeeded.format()}; run kedged as root, or use a class of driver local or local-host`,
       );
     const { devicePath } = await untilOver(
       () => driver.attach({ ...call, handle }),

@@ -28,12 +28,15 @@ export const engineTexts = {
       ),
   },
   /**
-   * Docker engine, for a file of the image: `Cannot mkdir: /srv is not a directory`. runc, for a directory that the user
-   * may not enter: `chdir to cwd ("/srv") set in config.json failed: permission denied`.
+   * Docker engine, for a file of the image: `Cannot mkdir: /srv is not a directory`. runc, for one that it can't create:
+   * `mkdir /proc/self/fd/7: not a directory`, and for a directory that the user may not enter:
+   * `chdir to cwd ("/srv") set in config.json failed: permission denied`.
    */
   workingDirectoryRefused: {
     isIn: (message: string): boolean =>
-      /Cannot mkdir: .* is not a directory|chdir to cwd .* failed/.test(message),
+      /Cannot mkdir: .* is not a directory|\bmkdir \S+: not a directory|chdir to cwd .* failed/.test(
+        message,
+      ),
   },
   /** runc, for a mount point that can't be created or is a file: `error mounting "SOURCE" to rootfs at "TARGET": ...`. */
   mountRefused: {
@@ -48,4 +51,6 @@ export const engineTexts = {
     isIn: (message: string): boolean =>
       /exec: "|\bexec \S+ failed: |No command specified/i.test(message),
   },
+  /** Linux: E2BIG of execve(2), as Node.js reports it. */
+  tooManyVariables: { isIn: (message: string): boolean => message.includes('E2BIG') },
 } as const;

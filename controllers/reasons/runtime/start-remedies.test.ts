@@ -57,6 +57,25 @@ describe('the remedy of a failed start', () => {
       expect(commandFor(why), why).to.equal('systemctl restart docker');
   });
 
+  it('names the field of an error of the engine or the kernel that is not about the command', () => {
+    for (const why of [
+      'unable to find user nosuch: no matching entries in passwd file',
+      'unable to find group nosuch: no matching entries in group file',
+    ])
+      expect(commandFor(why), why).to.contain('{"user":"1000"}');
+    for (const why of [
+      'Cannot mkdir: /etc/passwd is not a directory',
+      'OCI runtime create failed: error during container init: mkdir /proc/self/fd/7: not a directory: unknown: Are you trying to mount a directory onto a file',
+      'OCI runtime create failed: chdir to cwd ("/root/x") set in config.json failed: permission denied',
+    ])
+      expect(commandFor(why), why).to.contain('{"workingDir":"/"}');
+    const { text } = startFailed({
+      ...{ kind: 'Instance', object, world: emptyWorld },
+      message: "can't be started: spawn E2BIG",
+    });
+    expect(text).to.contain('env, envFrom and command of service default/web');
+  });
+
   it('gives up the enforcement of limits that the engine of the node does not have', () => {
     expect(
       commandFor(

@@ -94,6 +94,8 @@ export function startFailed(about: About<'Instance'>): Remedy {
     );
   if (subPathRefused.isIn(message))
     return set(`volumes[].subPath of ${label}`, 'an existing directory of the volume', edit);
+  if (engineTexts.tooManyVariables.isIn(message))
+    return set(`env, envFrom and command of ${label}`, 'less than 2 MiB in total', edit);
   const hidden = engineTexts.mountRefused.targetIn(message);
   if (hidden !== undefined)
     return set(

@@ -3,6 +3,7 @@ import { DriverError } from '../errors/errors.js';
 import type { MountEntry } from '../node/mount-table.js';
 import type { NodeHost } from '../node/node-host.js';
 import { isReadOnly } from './block-device.js';
+import { rootNeeded } from '../messages/index.js';
 import { requireCommand, type RunCommand } from '../node/run-command.js';
 
 /** The loop device of an image file; undefined if it has none. @throws DriverError if it can't be determined */
@@ -146,7 +147,7 @@ async function createLoop(run: RunCommand, image: string, signal: AbortSignal): 
     const hint =
       process.getuid?.() === 0
         ? 'allow loop devices on this node (/dev/loop-control)'
-        : 'backing "image" needs kedged to run as root; use backing "directory" otherwise';
+        : `backing "image" ${rootNeeded.format()}; use backing "directory" otherwise`;
     throw new DriverError(
       kind === 'Unavailable' ? 'PermissionDenied' : kind,
       `${message}; ${hint}`,

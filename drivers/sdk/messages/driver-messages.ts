@@ -6,6 +6,9 @@ export const hostPathRefused = messageForm('hostPath {path}');
 /** The error for a host path that does not exist and is not to be created. */
 export const hostPathMissing = messageForm('hostPath {path} does not exist');
 
+/** The end of what only root can do. */
+export const rootNeeded = messageForm('needs a kedged that runs as root');
+
 /** The Debian packages of the programs that a node lacks. */
 export const programsMissing = messageForm('(package {packages[]} on Debian and Ubuntu)');
 

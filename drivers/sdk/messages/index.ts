@@ -8,4 +8,5 @@ export {
   hostPathRefused,
   packageMissing,
   programsMissing,
+  rootNeeded,
 } from './driver-messages.js';

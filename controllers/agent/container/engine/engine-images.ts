@@ -182,7 +182,10 @@ export class EngineImages {
 /** Throws the error that an answer with a success status reports in its stream. */
 function requireNoError(line: JsonObject): void {
   const text = textOf(inside(line, 'errorDetail'), 'message') || textOf(line, 'error');
-  if (text !== '') throw new EngineError('Failed', text);
+  if (text === '') return;
+  const isDamaged = /Error processing tar file|unexpected EOF|invalid tar header/.test(text);
+  const remedy = isDamaged ? '; create the archive with docker save' : '';
+  throw new EngineError('Failed', `${text}${remedy}`);
 }
 
 function progressOf(line: JsonObject): ImageProgress {

@@ -3,6 +3,7 @@ import { chmod, lstat, opendir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { messageOf } from 'kedge';
 import { DriverError } from '@kedge/driver-sdk';
+import { removalByRoot } from '../../../messages/inputs.js';
 import { shellWord } from '../../runtime/shell-word.js';
 import type { ChangeOwner } from '../../volumes/mount-owner.js';
 import { type OneOffContainers, oneOffDirectory } from './one-off.js';
@@ -64,7 +65,7 @@ export async function removeAlsoForeign(
   } catch (cause) {
     throw new DriverError(
       'PermissionDenied',
-      `${path} has files of other users or unreadable directories, which kedged (uid ${uid}) may not remove, and neither did a container: ${messageOf(cause)}; type: sudo rm -rf ${shellWord(path)}`,
+      `${path} has files of other users or unreadable directories, which kedged (uid ${uid}) may not remove, and neither did a container: ${messageOf(cause)}; ${removalByRoot.format(shellWord(path))}`,
       { cause },
     );
   }
