@@ -32,6 +32,53 @@ describe('the configuration of a container', () => {
     return HostConfig as Record<string, unknown>;
   };
 
+  it('keeps the workload from new rights and from the restarts of the engine, and read-only mounts read-only', () => {
+    expect(hostOf({})).to.deep.include({
+      CapDrop: ['NET_RAW', 'MKNOD'],
+      SecurityOpt: ['no-new-privileges'],
+      RestartPolicy: { Name: 'no' },
+    });
+    expect(hostOf({ capabilities: [] })).to.deep.include({ CapDrop: ['NET_RAW', 'MKNOD'] });
+    for (const [capabilities, CapAdd] of [
+      [['none'], []],
+      [['net_bind_service'], ['NET_BIND_SERVICE']],
+    ])
+      expect(hostOf({ capabilities })).to.deep.include({ CapDrop: ['ALL'], CapAdd });
+    const mount = { source: '/v', target: '/d', propagation: 'rslave' } as const;
+    const mounts = [true, false].map((readOnly) => ({ ...mount, readOnly }));
+    const bind = { Type: 'bind', Source: '/v', Target: '/d' };
+    const BindOptions = { Propagation: 'rslave' };
+    expect(containerConfig({ ...plan, mounts }).HostConfig).to.deep.include({
+      Mounts: [true, false].map((ReadOnly) => ({ ...bind, ReadOnly, BindOptions })),
+    });
+  });
+
+  it('replaces the entry point of the image by a command, and its command by arguments', () => {
+    const wordsOf = (words: object) => {
+      const { Entrypoint, Cmd } = containerConfig({
+        ...plan,
+        spec: { ...plan.spec, ...words },
+        mounts: [],
+      });
+      return { Entrypoint, Cmd };
+    };
+    expect(wordsOf({ command: ['a'], args: ['b'] })).to.deep.equal({
+      Entrypoint: ['a'],
+      Cmd: ['b'],
+    });
+    expect(wordsOf({ command: ['a'] })).to.deep.equal({ Entrypoint: ['a'], Cmd: [] });
+    const own = { Entrypoint: undefined, Cmd: undefined };
+    expect(wordsOf({ command: [], args: ['b'] })).to.deep.equal({ ...own, Cmd: ['b'] });
+    expect(wordsOf({ command: [] })).to.deep.equal(own);
+  });
+
+  it('has a host name with its namespace, which is a name on the bridge', () => {
+    const nameOf = (name: string) =>
+      containerConfig({ ...plan, spec: { ...plan.spec, namespace: 'ns', name }, mounts: [] })
+        .Hostname;
+    expect(nameOf('web-0')).to.equal('web-0.ns');
+  });
+
   it('joins the bridge under both names with its ports, unless it wants another network', () => {
     const ports = [{ name: 'dns', hostPort: 5353, port: 53, protocol: 'UDP' }];
     const spec = { ...plan.spec, namespace: 'ns', name: 'web-0', service: 'web' } as const;

@@ -6,6 +6,26 @@ import type { EngineContainers } from './engine/engine-containers.js';
 import { limitsIn } from './engine/engine-limits.js';
 import { RunContainer } from './run-container.js';
 
+describe('the sources of the mounts of a container', () => {
+  it('are checked before each step in which the engine resolves them', async () => {
+    const steps: string[] = [];
+    const step = <T>(name: string, value: T): Promise<T> => {
+      steps.push(name);
+      return Promise.resolve(value);
+    };
+    const containers = {
+      inspect: () => Promise.resolve(undefined),
+      create: () => step('create', 'id'),
+      start: () => step('start', undefined),
+    } as unknown as EngineContainers;
+    const { signal } = new AbortController();
+    const check = (): Promise<void> => step('check', undefined);
+    const run = { cluster: 'c', id: 'u', run: 1 };
+    await new RunContainer({ containers, signal }).start(run, { Labels: {} }, [], check);
+    expect(steps).to.deep.equal(['check', 'create', 'check', 'start']);
+  });
+});
+
 describe('a container of a service with strict resources', () => {
   const id = 'e'.repeat(64);
   const limits = { memoryBytes: 2 ** 26, pids: 50 };

@@ -97,6 +97,16 @@ describe('data files', () => {
     expect(await readdir(base)).to.deep.equal([]);
   });
 
+  it('are below a folder that only the daemon can pass, also without a umask', async () => {
+    const umask = process.umask(0);
+    try {
+      await files.write('owner', 'set', new Map([['key', 'value']]));
+    } finally {
+      process.umask(umask);
+    }
+    expect((await stat(files.at('owner', ''))).mode & 0o777).to.equal(0o700);
+  });
+
   it('refuse a place that is not in memory, or that is not their own', async () => {
     const disk = await mkdtemp(join(tmpdir(), 'kedge-test-'));
     try {

@@ -85,4 +85,29 @@ describe('user and capabilities of a service in a running daemon', function () {
     await daemon.ok('POST', '/v1/admin/users/dev:attachPolicy', { policy: 'tracer' });
     expect((await as('PUT', '/traced', { ...traced, command: ['/bin/id'] })).status).to.equal(200);
   });
+
+  it('a volume of another namespace is mounted only by a caller who may read it there', async () => {
+    const rules = [{ resources: ['*'], verbs: ['*'], namespaces: ['default'] }];
+    await daemon.ok('POST', '/v1/admin/policies', { name: 'only-default', rules });
+    await daemon.ok('POST', '/v1/admin/users', { name: 'guest', policies: ['only-default'] });
+    const { token } = await daemon.ok('POST', '/v1/auth/tokens', { subject: 'guest' });
+    await daemon.ok('POST', '/v1/namespaces', { name: 'team' });
+    const volumes = [{ name: 'd', mountPath: '/d', claim: { name: 'theirs.team.svc' } }];
+    const wanted = service('taker', { runtime: 'container', image: 'x:1', scale: 0, volumes });
+    const cast = (by: unknown) => daemon.rest('POST', `${path}/services`, wanted, String(by));
+    // Whether the volume exists makes no difference.
+    for (const round of [1, 2]) {
+      const refused = await cast(token);
+      expect([refused.status, String(refused.body.message)], `${round}`).to.satisfy(
+        ([status, message]: [number, string]) =>
+          status === 400 &&
+          message.includes('names a volume in namespace team, which you are not permitted to read'),
+      );
+      if (round === 2) break;
+      await daemon.ok('POST', '/v1/namespaces/team/volumes', {
+        ...{ name: 'theirs', storageClassName: 'local', size: '1Mi', accessMode: 'ReadWriteOnce' },
+      });
+    }
+    expect((await cast(daemon.token)).status).to.equal(200);
+  });
 });

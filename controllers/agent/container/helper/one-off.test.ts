@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { FakeClock } from 'kedge/testing';
 import { FakeEngine, json } from '../../../testing/fake-engine.js';
@@ -5,6 +6,55 @@ import { EngineClient } from '../engine/engine-client.js';
 import { OneOffContainers } from './one-off.js';
 
 const minute = 60_000;
+
+describe('a one-off container', () => {
+  let engine: FakeEngine;
+  let created: Record<string, unknown>;
+  let exitCode: number;
+  beforeEach(async () => {
+    engine = await FakeEngine.start();
+    exitCode = 0;
+    const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+      const [path = ''] = (request.url ?? '').split('?');
+      if (path.endsWith('/containers/json')) return json(response, 200, []);
+      if (path.includes('/images/'))
+        return json(response, 200, { Id: 'sha256:1', RepoDigests: [] });
+      if (path.endsWith('/wait')) return json(response, 200, { StatusCode: exitCode });
+      if (path.endsWith('/logs')) return void response.writeHead(200).end();
+      if (!path.endsWith('/create')) return void response.writeHead(204).end();
+      const pieces: Buffer[] = [];
+      for await (const piece of request) pieces.push(piece as Buffer);
+      created = JSON.parse(Buffer.concat(pieces).toString()) as typeof created;
+      json(response, 201, { Id: 'new' });
+    };
+    engine.answer = (request, response) => void answer(request, response);
+  });
+  afterEach(() => engine.stop());
+  const run = (): Promise<void> => {
+    const clock = new FakeClock();
+    return new OneOffContainers({
+      engine: new EngineClient({ socketPath: engine.socketPath, clock }),
+      ...{ cluster: 'c', node: 'here', clock, uuid: () => 'u' },
+    }).run({ command: ['true'], directory: '/tmp' }, new AbortController().signal);
+  };
+
+  it('writes to one directory, and has neither a network nor further rights', async () => {
+    await run();
+    const { Mounts, CapAdd, ...host } = created.HostConfig as Record<string, unknown>;
+    expect(host).to.deep.include({
+      ...{ NetworkMode: 'none', CapDrop: ['ALL'], SecurityOpt: ['no-new-privileges'] },
+    });
+    expect(CapAdd).to.deep.equal(['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID']);
+    const writable = (Mounts as Record<string, unknown>[]).filter((mount) => !mount.ReadOnly);
+    expect(writable).to.deep.equal([{ Type: 'bind', Source: '/tmp', Target: '/target' }]);
+  });
+
+  it('is removed after a failure, which is an error', async () => {
+    exitCode = 3;
+    expect(await run().then(() => '', String)).to.equal('Error: exit code 3');
+    expect(engine.calls.filter((call) => call.startsWith('DELETE'))).to.have.length(1);
+  });
+});
 
 describe('one-off containers that processes left', () => {
   let engine: FakeEngine;
@@ -26,10 +76,15 @@ describe('one-off containers that processes left', () => {
       'other-ended-now': { node: 'there', state: 'exited', at: at(1_000) },
       'other-paused': { node: 'there', state: 'paused', at: at(2 * minute) },
       'other-created-now': { node: 'there', state: 'created' },
+      workload: { node: 'here', state: 'running' },
       // By an earlier release.
       'earlier-ended': { node: 'true', state: 'exited', at: at(2 * minute) },
     };
-    const labels = (node: string) => ({ 'svc.io/cluster': 'c', 'svc.io/once': node });
+    const labels = (node: string, name = '') => ({
+      ...{ 'svc.io/cluster': 'c', 'svc.io/once': node },
+      // Its image has the label of one-off containers.
+      ...(name === 'workload' && { 'svc.io/instance': 'u', 'svc.io/run': '1' }),
+    });
     engine.answer = (request, response) => {
       const url = new URL(request.url ?? '', 'http://engine');
       const [, , kind = '', key = '', verb = ''] = url.pathname.split('/');
@@ -39,7 +94,7 @@ describe('one-off containers that processes left', () => {
           response,
           200,
           Object.entries(found).map(([Id, { node, state }]) => ({
-            ...{ Id, Names: [`/${Id}`], Labels: labels(node), State: state },
+            ...{ Id, Names: [`/${Id}`], Labels: labels(node, Id), State: state },
           })),
         );
       if (key === 'create') return json(response, 201, { Id: 'new' });

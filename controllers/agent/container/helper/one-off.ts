@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { Clock } from 'kedge';
 import type { EngineClient } from '../engine/engine-client.js';
 import { isEngineError } from '../engine/engine-error.js';
-import { engineLabels } from '../run-identity.js';
+import { engineLabels, runOf } from '../run-identity.js';
 
 /** Dependencies of {@link OneOffContainers}. */
 export interface OneOffOptions {
@@ -114,6 +114,8 @@ export class OneOffContainers {
     const { containers } = engine;
     const filters = [`${engineLabels.cluster}=${cluster}`, engineLabels.once];
     for (const { id, labels, state } of await containers.list(filters, signal)) {
+      // A workload whose image has the label.
+      if (runOf(labels)) continue;
       const isOwn = labels[engineLabels.once] === node;
       if (!isOwn && state === 'running') continue;
       const found = isOwn ? undefined : await containers.inspect(id, signal);

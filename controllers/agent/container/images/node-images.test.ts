@@ -1,7 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { expect } from 'chai';
+import type { Instance } from '../../../instance/kind.js';
 import { FakeClock } from 'kedge/testing';
 import type { EngineImage, EngineImages } from '../engine/engine-images.js';
 import { ImageRecords } from './image-records.js';
@@ -14,7 +16,11 @@ describe('the records of images during a prune', () => {
   let directory: string;
   let records: ImageRecords;
   let engine: EngineImage[];
+  let removed: string[];
+  let here: Instance[];
   beforeEach(async () => {
+    removed = [];
+    here = [];
     directory = await mkdtemp(join(tmpdir(), 'kedge-records-'));
     records = new ImageRecords(directory);
     engine = [];
@@ -27,15 +33,58 @@ describe('the records of images during a prune', () => {
       node: 'n',
       images: {
         list: () => Promise.resolve([...engine]),
-        inspect: (wanted: string) => Promise.resolve(engine.find((image) => image.id === wanted)),
+        inspect: (wanted: string) =>
+          Promise.resolve(engine.find(({ id: own, tags }) => [own, ...tags].includes(wanted))),
+        load: () => {
+          const names = ['old:1', 'new:1'];
+          engine.push(made('b', ['new:1']));
+          return Promise.resolve(names);
+        },
+        remove: (reference: string) => Promise.resolve(removed.push(reference) > 0),
       } as unknown as EngineImages,
       records,
       async instances() {
         await whileListed();
-        return [];
+        return here;
       },
       clock: new FakeClock(),
     });
+
+  const made = (letter: string, tags: readonly string[]): EngineImage => ({
+    ...{ id: `sha256:${letter.repeat(64)}`, tags, digests: [], sizeBytes: 1, createdAt: 0 },
+    labels: {},
+  });
+
+  it('do not claim an image of another user of the engine that an archive contains again', async () => {
+    engine.push(made('a', ['old:1']));
+    const images = nodeWith(() => Promise.resolve());
+    const tar = Readable.from([]);
+    expect(await images.load(tar, () => undefined, signal)).to.deep.equal(['old:1', 'new:1']);
+    expect((await records.all()).map(({ names, origin }) => [names, origin])).to.deep.equal([
+      [['new:1'], 'loaded'],
+    ]);
+  });
+
+  it('do not permit the removal of an image with a name of others, nor of one that an instance needs meanwhile', async () => {
+    engine.push(made('a', [name, 'theirs:1']), made('b', ['bound:1']), made('c', ['free:1']));
+    for (const [letter, own] of [
+      ['a', name],
+      ['b', 'bound:1'],
+      ['c', 'free:1'],
+    ] as const)
+      await records.brought(`sha256:${letter.repeat(64)}`, own, 'pulled', 1);
+    let lists = 0;
+    const images = nodeWith(() => {
+      lists += 1;
+      // After the list of the prune, before the removal.
+      if (lists > 1)
+        here = [{ namespace: 'n', name: 'i', template: { image: 'bound:1' } } as Instance];
+      return Promise.resolve();
+    });
+    const gone = await images.prune(signal);
+    expect(gone.map(({ tags }) => tags)).to.deep.equal([['free:1']]);
+    expect(removed).to.deep.equal(['free:1', `sha256:${'c'.repeat(64)}`]);
+  });
 
   it('keep an image that is pulled at the same time', async () => {
     const images = nodeWith(async () => {

@@ -32,6 +32,13 @@ describe('the network of a cluster', () => {
     expect(removed).to.deep.equal(['n1']);
   });
 
+  it('is not removed while a start uses it', async () => {
+    await network.during(signal, () => network.removeIfUnused(signal));
+    expect(removed).to.deep.equal([]);
+    await network.removeIfUnused(signal);
+    expect(removed).to.deep.equal(['n1']);
+  });
+
   it('is neither used nor removed if another one has its name', async () => {
     labels = {};
     const error = await network.during(signal, () => Promise.resolve('began')).catch(String);
