@@ -5,6 +5,7 @@ import {
   type Parameters,
   type PermissionReport,
 } from '@kedge/driver-sdk';
+import { parameterRefused } from '@kedge/driver-sdk/messages';
 import { type Node, nodes } from '../node/kind.js';
 import { isSealed } from '../secret/index.js';
 import type { StorageClass } from '../storage-class/kind.js';
@@ -43,7 +44,7 @@ function resolveEach(
 }
 
 function messageOf(thrown: unknown, key: string): string {
-  return asAnswer(DriverError.from(thrown)).replace(`parameter ${key}: `, '');
+  return asAnswer(DriverError.from(thrown)).replace(parameterRefused.format({ key }), '');
 }
 
 function parameterReport(

@@ -1,5 +1,5 @@
 import type { Volume } from '@kedge/api/kinds';
-import { hostPathMissing, hostPathRefused } from '@kedge/driver-sdk/messages';
+import { hostPathMissing, hostPathRefused, parameterRefused } from '@kedge/driver-sdk/messages';
 import { classMissing, driverMissing, leftElsewhere } from '../messages/storage.js';
 import { liveClass } from '../references/live-class.js';
 import { parameterReference, type SecretReference } from '../references/secret-reference.js';
@@ -77,7 +77,7 @@ function missingSecret(about: About, storage: Storage): Remedy | undefined {
  * names no such parameter.
  */
 function wrongSecret(about: About, storage: Storage): Remedy | undefined {
-  const [, key = ''] = /\bparameter ([A-Za-z]+): /.exec(about.message) ?? [];
+  const key = parameterRefused.read(about.message)?.key ?? '';
   const value = credentialSources(storage, about)[key];
   const parsed =
     value === undefined ? undefined : parameterReference(key, value, storage.object.namespace);

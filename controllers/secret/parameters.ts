@@ -1,6 +1,7 @@
 import { type ApiObject, type FieldViolation, invalid, type Kind, type Lister } from 'kedge';
 import type { AdmissionContext } from 'kedge/server';
 import { type Driver, DriverError, type Parameters } from '@kedge/driver-sdk';
+import { parameterRefused } from '@kedge/driver-sdk/messages';
 import type { Secret } from './kind.js';
 import { openSecret } from './admission.js';
 import { parameterReference } from '../references/secret-reference.js';
@@ -48,26 +49,29 @@ export function parameterResolver(secrets: Lister<Secret>, sealer: Sealer): Para
     const parsed = parameterReference(key, value, holder.namespace ?? '');
     if (parsed.type === 'literal') return value;
     if (parsed.type === 'malformed')
-      throw new DriverError('InvalidParameters', `parameter ${key}: ${parsed.rule}`);
+      throw new DriverError(
+        'InvalidParameters',
+        `${parameterRefused.format({ key })}${parsed.rule}`,
+      );
     const { reference } = parsed;
     const object = `${reference.namespace}/${reference.name}`;
     const secret = secrets.get(object);
     if (!secret)
       throw new DriverError(
         'InvalidParameters',
-        `parameter ${key}: ${inputMessages.secret.missing.format({ object })}; create it${retried}`,
+        `${parameterRefused.format({ key })}${inputMessages.secret.missing.format({ object })}; create it${retried}`,
       );
     const found = openSecret(sealer, secret)[reference.key];
     if (found === undefined)
       throw new DriverError(
         'InvalidParameters',
-        `parameter ${key}: ${inputMessages.secret.keyMissing.format({ object, key: reference.key })}; add it${retried}`,
+        `${parameterRefused.format({ key })}${inputMessages.secret.keyMissing.format({ object, key: reference.key })}; add it${retried}`,
       );
     // Drivers treat an empty parameter as absent: other credentials would be used, or another place.
     if (found === '')
       throw new DriverError(
         'InvalidParameters',
-        `parameter ${key}: ${inputMessages.secret.keyEmpty.format({ object, key: reference.key })}; set it, or omit the parameter${retried}`,
+        `${parameterRefused.format({ key })}${inputMessages.secret.keyEmpty.format({ object, key: reference.key })}; set it, or omit the parameter${retried}`,
       );
     return found;
   };

@@ -7,6 +7,7 @@ import {
   type ParameterRule,
   type Parameters,
   type ParameterViolation,
+  requireParameters,
   type SnapshotHandleRequest,
 } from '@kedge/driver-sdk';
 import { gibOf } from '@kedge/driver-sdk/provider';
@@ -136,11 +137,7 @@ function keyViolations(parameters: Parameters): readonly ParameterViolation[] {
 /** The credentials that the parameters name; undefined: the provider's chain of default credentials. */
 function keysOf(parameters: Parameters): AwsKeys | undefined {
   const [violation] = keyViolations(parameters);
-  if (violation)
-    throw new DriverError(
-      'InvalidParameters',
-      `parameter ${violation.key}: ${violation.description}`,
-    );
+  if (violation) requireParameters([violation]);
   const accessKeyId = given(parameters, 'accessKeyId');
   const secretAccessKey = given(parameters, 'secretAccessKey');
   const sessionToken = given(parameters, 'sessionToken');

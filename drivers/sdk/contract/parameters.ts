@@ -1,5 +1,6 @@
 import type { ParameterContext, Parameters, ParameterViolation } from './driver.js';
 import { DriverError } from '../errors/errors.js';
+import { parameterRefused } from '../messages/driver-messages.js';
 
 export { nodeTopologyKey } from './driver.js';
 
@@ -78,7 +79,9 @@ export function validateByRules(
  */
 export function requireParameters(violations: readonly ParameterViolation[]): void {
   if (violations.length === 0) return;
-  const reported = violations.map(({ key, description }) => `parameter ${key}: ${description}`);
+  const reported = violations.map(
+    ({ key, description }) => `${parameterRefused.format({ key })}${description}`,
+  );
   throw new DriverError('InvalidParameters', reported.join('; '));
 }
 

@@ -6,6 +6,9 @@ export const hostPathRefused = messageForm('hostPath {path}');
 /** The error for a host path that does not exist and is not to be created. */
 export const hostPathMissing = messageForm('hostPath {path} does not exist');
 
+/** The beginning of an error about a parameter. */
+export const parameterRefused = messageForm('parameter {key}: ');
+
 /** The end of what only root can do. */
 export const rootNeeded = messageForm('needs a kedged that runs as root');
 

@@ -7,6 +7,7 @@ export {
   hostPathMissing,
   hostPathRefused,
   packageMissing,
+  parameterRefused,
   programsMissing,
   rootNeeded,
 } from './driver-messages.js';
