@@ -2,7 +2,7 @@ import type { WorkloadState } from '../runtime/runtime.js';
 import type { ContainerInspection } from './engine/engine-containers.js';
 import { MemoryLimitEnds, type MemoryLimitEndsOptions } from './limits/memory-limit-ends.js';
 import type { EngineStarts } from './outages/engine-starts.js';
-import type { LoggedRun } from './container-log.js';
+import type { LoggedRun } from './logs/run-log.js';
 import { StartRefusals } from './start-refusal.js';
 
 /** Dependencies of {@link ContainerEnds}. */

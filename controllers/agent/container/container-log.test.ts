@@ -3,7 +3,8 @@ import { type Random, seededRandom, systemClock } from 'kedge';
 import { eventually } from 'kedge/testing';
 import { FakeEngine, frame, json } from '../../testing/fake-engine.js';
 import type { LogCursor, LogLine } from '../runtime/log.js';
-import { readContainerLog, readEndedRun } from './container-log.js';
+import { readContainerLog } from './container-log.js';
+import { readEndedRun } from './logs/run-log.js';
 import { EngineClient } from './engine/engine-client.js';
 import { StartRefusals } from './start-refusal.js';
 
@@ -11,8 +12,8 @@ import { StartRefusals } from './start-refusal.js';
 interface Stored {
   readonly at: number;
   readonly line: string;
-  /** Whether the line continues in the next frame of its stream, which is at the same time. */
-  readonly continues?: boolean;
+  /** Whether the engine stored it without a line break, because it is a part of a line. */
+  readonly isPart?: boolean;
   /** Default: by the beginning of the line. */
   readonly stream?: 1 | 2;
 }
@@ -30,11 +31,11 @@ describe('the position of a line of a container', () => {
       const [whole = '0', fraction = ''] = (query.get('since') ?? '0').split('.');
       const since = Number(whole) * second + Number(fraction.padEnd(9, '0'));
       response.writeHead(200);
-      for (const { at, line, continues, stream = line.startsWith('err') ? 2 : 1 } of stored) {
+      for (const { at, line, isPart, stream = line.startsWith('err') ? 2 : 1 } of stored) {
         if (at < since) continue;
         const day = new Date(Math.floor(at / second) * 1_000).toISOString().slice(0, -5);
         const time = `${day}.${String(at % second).padStart(9, '0')}Z`;
-        response.write(frame(stream, `${time} ${line}${continues ? '' : '\n'}`));
+        response.write(frame(stream, `${time} ${line}${isPart ? '' : '\n'}`));
       }
       response.end();
     };
@@ -82,23 +83,58 @@ describe('the position of a line of a container', () => {
         );
     });
 
-  it('is resumed without a gap or a repetition among the parts of long lines of both streams', async () => {
-    const part = (at: number, line: string, stream: 1 | 2): Stored => ({
-      ...{ at: 1_000 * second + at, line, stream, continues: !line.endsWith('.') },
+  /** The parts in which the engine stores a line that is written at one time. */
+  function partsOf(at: number, line: string, stream: 1 | 2, lastHasBreak: boolean): Stored[] {
+    const size = 16 * 1024;
+    const parts: Stored[] = [];
+    for (let from = 0; from <= line.length; from += size)
+      parts.push({
+        ...{ at: 1_000 * second + at, line: line.slice(from, from + size), stream },
+        isPart: from + size <= line.length || (line.length >= size && !lastHasBreak),
+      });
+    return parts;
+  }
+
+  for (const lastHasBreak of [true, false])
+    it(`is resumed without a gap or a repetition among the parts of long lines of both streams (${lastHasBreak ? 'with' : 'without'} a line break after the last one)`, async () => {
+      const a = 'a'.repeat(40_000);
+      const b = 'b'.repeat(20_000);
+      const c = 'c'.repeat(2 * 16 * 1024);
+      const d = 'd'.repeat(90_000);
+      const out = partsOf(1, a, 1, lastHasBreak);
+      const other = partsOf(2, b, 2, lastHasBreak);
+      const exact = partsOf(4, c, 2, lastHasBreak);
+      const longest = partsOf(5, d, 1, lastHasBreak);
+      stored = [
+        ...[...partsOf(0, 'before', 1, true), ...out.slice(0, 1), ...other.slice(0, 1)],
+        ...[...out.slice(1, 2), ...other.slice(1), ...partsOf(3, 'e', 2, true), ...out.slice(2)],
+        ...[...longest.slice(0, 2), ...exact.slice(0, 2), ...longest.slice(2), ...exact.slice(2)],
+        ...[...partsOf(6, '', 1, true), ...partsOf(7, 'last', 2, true)],
+      ];
+      const lines = await read();
+      expect(contents(lines)).to.deep.equal([
+        ...['before', b, 'e', a, d.slice(0, 65_536), d.slice(65_536), c, '', 'last'],
+      ]);
+      for (const [at, { cursor, content }] of lines.entries())
+        expect(contents(await read(cursor)), `after ${at} ${content.slice(0, 10)}`).to.deep.equal(
+          contents(lines.slice(at + 1)),
+        );
     });
-    stored = [
-      ...[part(0, 'before.', 1), part(1, 'a', 1), part(2, 'x', 2), part(1, 'b', 1)],
-      ...[part(2, 'y.', 2), part(1, 'c.', 1), part(4, 'd', 1), part(5, 'z.', 2)],
-      ...[part(4, 'e'.repeat(70_000), 1), part(6, 'w.', 2), part(4, 'f.', 1), part(7, 'end', 1)],
-    ];
+
+  it('is resumed without a gap or a repetition after the clock was set back', async () => {
+    const times = [100, 100.5, 103, 104, 50, 50.5, 52, 101, 104, 104, 105];
+    stored = times.map((at, n) => ({
+      at: at * second,
+      line: `${n % 2 === 0 ? 'out' : 'err'} ${n}`,
+    }));
     const lines = await read();
-    expect(contents(lines).map((content) => content.replace(/e+/, 'e'))).to.deep.equal([
-      ...['before.', 'xy.', 'abc.', 'z.', 'de', 'w.', 'ef.', 'end'],
-    ]);
+    expect(lines).to.have.length(times.length);
+    const setBack = times.indexOf(50);
     for (const [at, { cursor, content }] of lines.entries())
-      expect(contents(await read(cursor)), `after ${content.slice(0, 10)}`).to.deep.equal(
-        contents(lines.slice(at + 1)),
-      );
+      if (at >= setBack)
+        expect(contents(await read(cursor)), `after ${content}`).to.deep.equal(
+          contents(lines.slice(at + 1)),
+        );
   });
 
   it('of a line that the engine no longer keeps is before a line that says so, and the first later line', async () => {
@@ -208,6 +244,97 @@ describe('the log of a workload of which the engine can not read one run', () =>
     for await (const { content } of readEndedRun(options().containers, run, signal))
       found.push(content);
     expect(found).to.deep.equal(['line 1', marker]);
+  });
+});
+
+describe('a follower of a container', () => {
+  let engine: FakeEngine;
+  let left: AbortController;
+  let kept: readonly Buffer[];
+  let follows: number;
+  /** Writes into the last stream, and adds to what the engine keeps. */
+  let write: (...frames: readonly Buffer[]) => void;
+  let found: string[];
+  let reading: Promise<void>;
+
+  beforeEach(async () => {
+    engine = await FakeEngine.start();
+    left = new AbortController();
+    follows = 0;
+    found = [];
+    engine.answer = ({ url = '' }, response) => {
+      response.writeHead(200);
+      response.write(Buffer.concat(kept));
+      const isFollowed = new URL(url, 'http://engine').searchParams.get('follow') === 'true';
+      if (!isFollowed) return void response.end();
+      follows += 1;
+      write = (...frames) => void response.write(Buffer.concat(frames));
+    };
+  });
+  afterEach(async () => {
+    left.abort();
+    await reading;
+    await engine.stop();
+  });
+
+  function follow(): void {
+    const options = {
+      containers: new EngineClient({ socketPath: engine.socketPath, clock: systemClock })
+        .containers,
+      runs: () => Promise.resolve([{ run: 1, container: 'c' }]),
+      lost: () => Promise.resolve(undefined),
+      nextRun: () => Promise.resolve(),
+    };
+    const request = { tail: 0, follow: true, signal: left.signal };
+    reading = (async () => {
+      for await (const { content } of readContainerLog(options, request)) found.push(content);
+    })();
+  }
+  const line = (at: number, n: number, stream = 1): Buffer =>
+    frame(stream, `2026-01-01T00:00:${String(at).padStart(2, '0')}.5Z line ${n}\n`);
+  const lines = (count: number): readonly string[] =>
+    Array.from({ length: count }, (_, n) => `line ${n}`);
+
+  it('whose clock was set back has each line once, and no line about removed output', async () => {
+    kept = [40, 42, 45, 10, 11, 13, 41].map((at, n) => line(at, n));
+    follow();
+    // The first stream ends where the times are not enough.
+    await eventually('the second stream', () => follows === 2);
+    write(line(14, 7));
+    await eventually('the new line', () => found.includes('line 7'));
+    expect(found).to.deep.equal(lines(8));
+  });
+
+  it('that the engine sends frames twice has each line once', async () => {
+    kept = [line(1, 0), line(2, 1, 2)];
+    follow();
+    await eventually('the stream', () => follows === 1);
+    const next = [line(3, 2), line(4, 3, 2), line(5, 4)];
+    write(...next);
+    await eventually('the lines', () => found.length === 5);
+    kept = [...kept, ...next, line(6, 5, 2)];
+    write(...next, line(6, 5, 2));
+    await eventually('another stream', () => follows === 2);
+    write(line(7, 6));
+    await eventually('the last line', () => found.includes('line 6'));
+    expect(found).to.deep.equal(lines(7));
+  });
+
+  it('that the engine sends the last frame twice has its line once, and a line of several parts whole', async () => {
+    kept = [line(1, 0)];
+    follow();
+    await eventually('the stream', () => follows === 1);
+    const part = frame(1, `2026-01-01T00:00:02.5Z ${'p'.repeat(16 * 1024)}`);
+    const last = frame(1, '2026-01-01T00:00:02.5Z q');
+    kept = [...kept, part, part, last];
+    write(part, part, last);
+    await eventually('the long line', () => found.length === 2);
+    expect(follows, 'parts of a line are not taken for sent twice').to.equal(1);
+    write(last);
+    await eventually('another stream', () => follows === 2);
+    write(line(3, 1));
+    await eventually('the last line', () => found.includes('line 1'));
+    expect(found).to.deep.equal(['line 0', `${'p'.repeat(32 * 1024)}q`, 'line 1']);
   });
 });
 

@@ -1,30 +1,25 @@
-import { linkSignals, messageOf } from 'kedge';
+import { linkSignals } from 'kedge';
 import type { LogLine, LogRequest } from '../runtime/log.js';
-import type { EngineContainers, LogQuery } from './engine/engine-containers.js';
+import type { EngineContainers } from './engine/engine-containers.js';
 import { isEngineError } from './engine/engine-error.js';
 import { ReadAhead } from './engine/read-ahead.js';
 import type { StreamPiece } from './engine/stream-frames.js';
-import { disorderSeconds, LineReader, type Place, placeOf } from './log-frames.js';
+import {
+  FramesResent,
+  LineReader,
+  type Place,
+  PlaceFinder,
+  PlacePassed,
+  placeOf,
+} from './log-frames.js';
+import { rangeOf, tails } from './logs/log-queries.js';
+import { type LoggedRun, removed, unreadable } from './logs/run-log.js';
 
 /** Bytes that are read of a followed log at once: less than half of the 10 MB at which the engine rotates it. */
 const followedBytesMax = 4 * 1024 * 1024;
 
-/** A run of a workload with its container, whose log can be read. */
-export interface LoggedRun {
-  readonly run: number;
-  readonly container: string;
-}
-
-/** The errors of a container that was removed, or is being removed. */
-const removed = ['NotFound', 'Conflict'] as const;
-
 /** The place before the first line of a run. */
 const noPlace = { seconds: 0, nanoseconds: 0, count: 0 };
-
-/** A time in the engine's form: seconds and nine digits. */
-function engineTime(seconds: number, nanoseconds: number): string {
-  return `${seconds}.${String(nanoseconds).padStart(9, '0')}`;
-}
 
 /** Dependencies of {@link readContainerLog}. */
 export interface ContainerLogOptions {
@@ -35,43 +30,6 @@ export interface ContainerLogOptions {
   readonly lost: (container: string) => Promise<string | undefined>;
   /** Resolves when a run may have started, or after a short time. */
   readonly nextRun: (signal: AbortSignal) => Promise<void>;
-}
-
-/** The lines of the log of one run. */
-export async function* readRun(
-  containers: EngineContainers,
-  { run, container }: LoggedRun,
-  query: LogQuery,
-  signal: AbortSignal,
-): AsyncGenerator<LogLine> {
-  const reader = new LineReader(run, undefined);
-  for await (const piece of containers.logs(container, query, signal)) yield* reader.take(piece);
-  yield* reader.end();
-}
-
-/**
- * The lines of the log of a run that has ended, and a line that says so if the engine can't read the rest.
- * @throws EngineError of other kinds than `Failed`
- */
-export async function* readEndedRun(
-  containers: EngineContainers,
-  logged: LoggedRun,
-  signal: AbortSignal,
-): AsyncGenerator<LogLine> {
-  try {
-    yield* readRun(containers, logged, { follow: false }, signal);
-  } catch (error) {
-    if (!isEngineError(error, 'Failed')) throw error;
-    const { run } = logged;
-    yield { content: unreadable(run, error), cursor: [run, 0, 0, 0] };
-  }
-}
-
-/**
- * The line in the place of output that the engine can't read: a full disk, for example, leaves a damaged log.
- */
-function unreadable(run: number, error: unknown): string {
-  return `[kedge] the engine can't read the rest of the output of run ${run}: ${messageOf(error)}; the next run has a log of its own`;
 }
 
 /**
@@ -174,13 +132,18 @@ class LogReading {
     using link = linkSignals(this.#request.signal, stop.signal);
     try {
       for (let isCut = true; isCut; ) {
-        const kept = this.#open(logged, false);
-        yield* this.#lines(kept.reader, kept.pieces);
-        const { reader, pieces } = this.#open(logged, true, link.signal);
+        for await (const lines of this.#frames(logged, 'open'))
+          for (const line of lines) yield this.#passed(line);
         // The frames before the position do not count: with many of them, no reading would get past the position.
-        const ahead = new ReadAhead(linesOfFrames(reader, pieces), followedBytesMax, bytesOf);
-        for await (const lines of ahead) for (const line of lines) yield this.#passed(line);
-        ({ isCut } = ahead);
+        const frames = this.#frames(logged, 'followed', link.signal);
+        const ahead = new ReadAhead(frames, followedBytesMax, bytesOf);
+        try {
+          for await (const lines of ahead) for (const line of lines) yield this.#passed(line);
+          ({ isCut } = ahead);
+        } catch (error) {
+          // It is read on from the position, so that no line is repeated.
+          if (!(error instanceof FramesResent)) throw error;
+        }
       }
     } finally {
       stop.abort();
@@ -188,35 +151,64 @@ class LogReading {
   }
 
   async *#read(logged: LoggedRun): AsyncGenerator<LogLine> {
-    const { reader, pieces } = this.#open(logged, false);
-    yield* this.#lines(reader, pieces);
-    for (const line of reader.end()) yield this.#passed(line);
+    for await (const lines of this.#frames(logged, 'whole'))
+      for (const line of lines) yield this.#passed(line);
   }
 
-  async *#lines(reader: LineReader, pieces: AsyncIterable<StreamPiece>): AsyncGenerator<LogLine> {
-    for await (const piece of pieces)
-      for (const line of reader.take(piece)) yield this.#passed(line);
-  }
-
-  /** The log of a container from the position on. */
-  #open(
-    { run, container }: LoggedRun,
-    follow: boolean,
+  /**
+   * The lines after the position, frame by frame.
+   * @param how whole: with a last line that has no line break; open: without it, because more output follows
+   */
+  async *#frames(
+    logged: LoggedRun,
+    how: 'whole' | 'open' | 'followed',
     signal = this.#request.signal,
-  ): { readonly reader: LineReader; readonly pieces: AsyncGenerator<StreamPiece> } {
+  ): AsyncGenerator<readonly LogLine[]> {
+    const follow = how === 'followed';
+    const here = this.#placeIn(logged);
+    for (let framesUntil: number | undefined; ; ) {
+      const reader = new LineReader(logged.run, here, framesUntil, { isFollowed: follow });
+      try {
+        yield* linesOfFrames(reader, this.#pieces(logged, here, follow, signal));
+        if (how === 'whole') yield [...reader.end()];
+        return;
+      } catch (error) {
+        if (!(error instanceof PlacePassed) || !here) throw error;
+        framesUntil = await this.#framesUntil(logged, here, signal);
+      }
+    }
+  }
+
+  /** The number of frames until that of the position; 0 if the engine no longer keeps it. */
+  async #framesUntil(logged: LoggedRun, here: Place, signal: AbortSignal): Promise<number> {
+    const finder = new PlaceFinder(here);
+    for await (const piece of this.#pieces(logged, here, false, signal)) {
+      const frames = finder.take(piece);
+      if (frames !== undefined) return frames;
+    }
+    return 0;
+  }
+
+  /** The position, if it is in the log of this run. */
+  #placeIn({ run }: LoggedRun): Place | undefined {
+    return this.#place?.run === run && this.#place.seconds > 0 ? this.#place : undefined;
+  }
+
+  /** The log of a container from shortly before a position on. */
+  #pieces(
+    { run, container }: LoggedRun,
+    here: Place | undefined,
+    follow: boolean,
+    signal: AbortSignal,
+  ): AsyncGenerator<StreamPiece> {
     const { since, until } = this.#request;
-    const here = this.#place?.run === run && this.#place.seconds > 0 ? this.#place : undefined;
     const limit = this.#place?.run === run ? undefined : this.#limits?.get(run);
-    const query: LogQuery = {
+    const query = {
       follow,
-      ...(here
-        ? { since: engineTime(here.seconds - disorderSeconds, here.nanoseconds) }
-        : sinceOf(since)),
+      ...rangeOf({ since, until }, here),
       ...(limit !== undefined && { tail: limit }),
-      ...untilOf(until),
     };
-    const pieces = this.#options.containers.logs(container, query, signal);
-    return { reader: new LineReader(run, here), pieces };
+    return this.#options.containers.logs(container, query, signal);
   }
 
   #passed(line: LogLine): LogLine {
@@ -238,37 +230,4 @@ async function* linesOfFrames(
 
 function bytesOf(lines: readonly LogLine[]): number {
   return lines.reduce((sum, { content }) => sum + content.length, 0);
-}
-
-function sinceOf(since: number | undefined): { readonly since?: string } {
-  return since === undefined ? {} : { since: String(since / 1_000) };
-}
-
-function untilOf(until: number | undefined): { readonly until?: string } {
-  return until === undefined ? {} : { until: String(until / 1_000) };
-}
-
-/** The number of last frames of each run that contain the last `tail` lines. A frame is nearly always one line. */
-async function tails(
-  containers: EngineContainers,
-  runs: readonly LoggedRun[],
-  { tail, since, signal }: LogRequest,
-): Promise<ReadonlyMap<number, number>> {
-  const limits = new Map<number, number>();
-  if (tail <= 0) return limits;
-  let left = tail;
-  for (const logged of runs.toReversed()) {
-    limits.set(logged.run, left);
-    if (left === 0) continue;
-    const query = { follow: false, tail: left, ...sinceOf(since) };
-    let lines = 0;
-    try {
-      for await (const _line of readRun(containers, logged, query, signal)) lines += 1;
-    } catch (error) {
-      // It is reported when its lines are read.
-      if (!isEngineError(error, 'Failed', ...removed)) throw error;
-    }
-    left = Math.max(0, left - lines);
-  }
-  return limits;
 }

@@ -1,6 +1,11 @@
 import type { LogCursor, LogLine } from '../runtime/log.js';
 import type { StreamPiece } from './engine/stream-frames.js';
 
+/**
+ * The engine stores a longer line in parts of this size and a shorter last part, which may be empty. Docker 20.10 returns
+ * also the last part without a line break.
+ */
+const partBytes = 16 * 1024;
 /** Maximum bytes of a line. A longer line is split, so that the memory of an unfinished line is bounded. */
 const lineBytesMax = 64 * 1024;
 
@@ -57,9 +62,51 @@ function stampOf(frame: Buffer): { readonly stamp: Stamp; readonly text: Buffer 
   return { stamp, text: frame.subarray(space + 1) };
 }
 
+function keyOf({ seconds, nanoseconds }: Stamp): string {
+  return `${seconds}.${nanoseconds}`;
+}
+
 function compare(a: Stamp, b: Stamp): number {
   return a.seconds - b.seconds || a.nanoseconds - b.nanoseconds;
 }
+
+/** A frame much later than the place was read before the frame of the place, which may come later or be removed. */
+export class PlacePassed extends Error {
+  override readonly name = 'PlacePassed';
+}
+
+/**
+ * Frames were read before. At the rotation of a followed log, Docker 20.10 may send the first frames of the new file
+ * twice.
+ */
+export class FramesResent extends Error {
+  override readonly name = 'FramesResent';
+}
+
+/** Counts the frames until that of a place. */
+export class PlaceFinder {
+  readonly #place: Place;
+  #frame: Buffer[] = [];
+  #frames = 0;
+  #count = 0;
+
+  constructor(place: Place) {
+    this.#place = place;
+  }
+
+  /** The number of frames until that of the place, once its end was taken; undefined before. */
+  take({ data, endsFrame }: StreamPiece): number | undefined {
+    this.#frame.push(data);
+    if (!endsFrame) return undefined;
+    const { stamp } = stampOf(Buffer.concat(this.#frame));
+    this.#frame = [];
+    this.#frames += 1;
+    if (compare(stamp, this.#place) === 0) this.#count += 1;
+    return this.#count === this.#place.count ? this.#frames : undefined;
+  }
+}
+
+const noStamp: Stamp = { seconds: 0, nanoseconds: 0 };
 
 interface Frame {
   readonly stream: StreamPiece['stream'];
@@ -70,26 +117,44 @@ interface Frame {
 /** Assembles the pieces of a log into lines, each with the position after it. */
 export class LineReader {
   readonly #run: number;
+  readonly #isFollowed: boolean;
   /** The place of the last frame to skip; undefined once it was found, or is no longer kept. */
   #after: Place | undefined;
+  /** The number of frames until that of the place, 0 if it is no longer kept; undefined if that is not known. */
+  readonly #framesUntil: number | undefined;
+  #frames = 0;
   /** Frames with a later time than this place: they are skipped if its frame comes after them. */
   readonly #early: Frame[] = [];
-  #last: Stamp = { seconds: 0, nanoseconds: 0 };
+  #last = noStamp;
   #count = 0;
   /**
    * The numbers of frames by time, the first time first. The parts of a long line have the time of its first part, and
    * frames of the other stream may be between them.
    */
   readonly #counts = new Map<string, number>();
+  /** The time of the last frame of each stream, whose frames are in the order of their times. */
+  readonly #lastOf = { stdout: noStamp, stderr: noStamp };
   #frame: Buffer[] = [];
   readonly #open = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
   /** Whether a frame of the stream was not skipped. */
   readonly #isRead = { stdout: false, stderr: false };
 
-  /** @param after the place after which to begin, in a log that is read from {@link disorderSeconds} before it */
-  constructor(run: number, after: Place | undefined) {
+  /**
+   * @param after the place after which to begin, in a log that is read from {@link disorderSeconds} before it
+   * @param framesUntil the number of frames until that of the place, 0 if it is no longer kept. Without it,
+   * {@link take} throws PlacePassed, before its first line, if the order of the times is not enough to find the place
+   * @param options isFollowed: {@link take} throws FramesResent for a frame that was read already
+   */
+  constructor(
+    run: number,
+    after: Place | undefined,
+    framesUntil?: number,
+    { isFollowed = false }: { readonly isFollowed?: boolean } = {},
+  ) {
+    this.#isFollowed = isFollowed;
     this.#run = run;
     this.#after = after;
+    this.#framesUntil = framesUntil;
   }
 
   *take({ stream, data, endsFrame }: StreamPiece): Generator<LogLine> {
@@ -97,8 +162,11 @@ export class LineReader {
     if (!endsFrame) return;
     const frame = { stream, ...stampOf(Buffer.concat(this.#frame)) };
     this.#frame = [];
+    this.#frames += 1;
     if (this.#skips(frame)) return;
+    if (this.#after && this.#framesUntil === undefined) throw new PlacePassed();
     if (this.#after) yield* this.#heldBack(this.#after);
+    if (this.#isFollowed && this.#wasRead(frame)) throw new FramesResent();
     yield* this.#lines(frame);
   }
 
@@ -117,10 +185,12 @@ export class LineReader {
     if (!after) return false;
     const { seconds } = frame.stamp;
     const order = compare(frame.stamp, after);
-    if (order <= 0) {
+    // The clock was set back before the place, or the other stream is far behind: the times do not say what was read.
+    const isBefore = this.#frames < (this.#framesUntil ?? 0);
+    if (isBefore || order <= 0) {
       // A skipped frame may have the first part of a line that ends after the place.
       const { length } = this.#complete(frame);
-      if (order < 0 || this.#count < after.count) return true;
+      if (isBefore || order < 0 || this.#count < after.count) return true;
       this.#after = undefined;
       // The place is after an unfinished line: its first part was read already.
       if (length === 0) this.#open[frame.stream] = Buffer.alloc(0);
@@ -139,8 +209,17 @@ export class LineReader {
     for (const frame of this.#early.splice(0)) yield* this.#lines(frame);
   }
 
-  #noteStamp(stamp: Stamp): void {
-    const key = `${stamp.seconds}.${stamp.nanoseconds}`;
+  /** Whether a frame was read already. A clock that is set back gives times that were not read. */
+  #wasRead({ stream, stamp }: Frame): boolean {
+    const order = compare(stamp, this.#lastOf[stream]);
+    // The parts of a line have one time.
+    const isNext = order > 0 || (order === 0 && this.#open[stream].length > 0);
+    return !isNext && this.#counts.has(keyOf(stamp));
+  }
+
+  #noteStamp({ stream, stamp }: Frame): void {
+    const key = keyOf(stamp);
+    this.#lastOf[stream] = stamp;
     this.#count = (this.#counts.get(key) ?? 0) + 1;
     this.#last = stamp;
     this.#counts.set(key, this.#count);
@@ -157,8 +236,9 @@ export class LineReader {
   }
 
   /** The lines that a frame completes. */
-  #complete({ stream, stamp, text }: Frame): readonly Buffer[] {
-    this.#noteStamp(stamp);
+  #complete(frame: Frame): readonly Buffer[] {
+    const { stream, text } = frame;
+    this.#noteStamp(frame);
     const complete: Buffer[] = [];
     let rest = Buffer.concat([this.#open[stream], text]);
     for (;;) {
@@ -168,7 +248,9 @@ export class LineReader {
       complete.push(rest.subarray(0, cut));
       rest = rest.subarray(end === cut ? cut + 1 : cut);
     }
-    this.#open[stream] = Buffer.from(rest);
+    const endsLine = text.at(-1) !== 0x0a && text.length < partBytes;
+    if (endsLine && rest.length > 0) complete.push(rest);
+    this.#open[stream] = endsLine ? Buffer.alloc(0) : Buffer.from(rest);
     return complete;
   }
 

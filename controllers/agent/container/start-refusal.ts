@@ -1,4 +1,4 @@
-import { readRun } from './container-log.js';
+import { readRun } from './logs/run-log.js';
 import type { EngineContainers } from './engine/engine-containers.js';
 import { isEngineError } from './engine/engine-error.js';
 
