@@ -23,6 +23,11 @@ import { joinHolders, type NodeHost, thisNode } from '@kedge/driver-sdk';
 import type { DaemonConfig } from './config/settings.js';
 import { privatePaths } from './config/private-paths.js';
 
+/**
+ * The usual data directories of the engine, which have the variables, the output and the files of all containers. They
+ * are hidden from processes also while the engine does not report its directory.
+ */
+const engineDirectories = ['/var/lib/docker', '/var/lib/containerd'];
 /** Time in which the engine reports its data directory at the start of kedged. */
 const engineAnswerMs = 2_000;
 /** Deadline of the removal of a directory in a container. */
@@ -69,20 +74,25 @@ export async function nodeRuntimes(
   { dataFiles, store, manager, resolver, clock, random, logger, onEngineDirectory }: RuntimeParts,
 ): Promise<NodeRuntimes> {
   const { dataDirectory, policy } = config;
+  const hiddenDirectories = [
+    dataDirectory,
+    dataFiles.directory,
+    resolve(config.localVolumeRoot),
+    ...(await privatePaths(config)),
+    ...engineDirectories,
+  ];
   const processes = new ProcessRuntime({
     directory: join(dataDirectory, 'instances'),
-    hiddenDirectories: [
-      dataDirectory,
-      dataFiles.directory,
-      resolve(config.localVolumeRoot),
-      ...(await privatePaths(config)),
-    ],
+    hiddenDirectories,
     volumeDirectories: config.hostPathAllowlist,
     cgroups: { cluster: store.clusterId },
     clock,
     policy,
   });
-  const onRootDirectory = onEngineDirectory;
+  const onRootDirectory = (path: string): void => {
+    if (!hiddenDirectories.includes(path)) hiddenDirectories.push(path);
+    onEngineDirectory(path);
+  };
   const engine = new EngineClient({ socketPath: config.dockerSocket, clock, onRootDirectory });
   await askForDirectory(engine, clock);
   const records = new ImageRecords(join(dataDirectory, 'images'));

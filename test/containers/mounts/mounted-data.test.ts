@@ -130,4 +130,18 @@ for (const [who, uid] of [
         (await readdir(folder)).every((name) => name.startsWith('.')),
       );
     });
+
+    it('the data directory of the engine, with the variables and output of all containers, is empty for processes', async () => {
+      const directory = join(engine.directory, 'data');
+      expect(await readdir(directory)).to.include('containers');
+      await daemon.ok('POST', `${base}/services`, {
+        ...{ name: 'reader', runtime: 'process', terminationGracePeriodSeconds: 0 },
+        command: ['sh', '-c', `echo "found: $(ls -A ${directory} | wc -l)"; exec sleep 600`],
+      });
+      const text = await eventually('its output', async () => {
+        const { stdout } = await daemon.cli('logs', 'reader-0');
+        return stdout.includes('found:') ? stdout : undefined;
+      });
+      expect(text).to.contain('found: 0\n');
+    });
   });
