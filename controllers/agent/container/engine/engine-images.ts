@@ -145,13 +145,16 @@ export class EngineImages {
     return loaded;
   }
 
-  /** Creates an image with one layer from a tar archive. @throws EngineError with the engine's message */
+  /**
+   * Creates an image with one layer from a tar archive, and returns its id.
+   * @throws EngineError with the engine's message; Malformed without an id
+   */
   async importTar(
     tar: Readable,
     repository: string,
     tag: string,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<string> {
     const stream = await this.#api.stream({
       method: 'POST',
       path: '/images/create',
@@ -160,7 +163,14 @@ export class EngineImages {
       signal,
       timeoutMs: idleMs,
     });
-    for await (const line of jsonLines(stream, this.#api.socketPath, idleMs)) requireNoError(line);
+    let id = '';
+    for await (const line of jsonLines(stream, this.#api.socketPath, idleMs)) {
+      requireNoError(line);
+      id = /^sha256:[0-9a-f]{64}$/.exec(textOf(line, 'status'))?.[0] ?? id;
+    }
+    if (id === '')
+      throw new EngineError('Malformed', 'the engine reports no id of an imported image');
+    return id;
   }
 
   /**

@@ -6,6 +6,7 @@ import { EngineClient } from '../engine/engine-client.js';
 import { OneOffContainers } from './one-off.js';
 
 const minute = 60_000;
+const emptyImage = `sha256:${'e'.repeat(64)}`;
 
 describe('a one-off container', () => {
   let engine: FakeEngine;
@@ -17,8 +18,10 @@ describe('a one-off container', () => {
     const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
       const [path = ''] = (request.url ?? '').split('?');
       if (path.endsWith('/containers/json')) return json(response, 200, []);
-      if (path.includes('/images/'))
-        return json(response, 200, { Id: 'sha256:1', RepoDigests: [] });
+      // An image that a user of the engine loaded under the name.
+      if (path.includes('/images/kedge-empty')) return json(response, 200, { Id: 'sha256:loaded' });
+      if (path.endsWith('/images/create')) return json(response, 200, { status: emptyImage });
+      if (path.includes('/images/')) return json(response, 200, { Id: emptyImage });
       if (path.endsWith('/wait')) return json(response, 200, { StatusCode: exitCode });
       if (path.endsWith('/logs')) return void response.writeHead(200).end();
       if (!path.endsWith('/create')) return void response.writeHead(204).end();
@@ -49,10 +52,23 @@ describe('a one-off container', () => {
     expect(writable).to.deep.equal([{ Type: 'bind', Source: '/tmp', Target: '/target' }]);
   });
 
+  it('has the empty image that this process created, and not one that has its name', async () => {
+    const clock = new FakeClock();
+    const once = new OneOffContainers({
+      engine: new EngineClient({ socketPath: engine.socketPath, clock }),
+      ...{ cluster: 'c', node: 'here', clock, uuid: () => 'u' },
+    });
+    for (const round of [1, 2]) {
+      await once.run({ command: ['true'], directory: '/tmp' }, new AbortController().signal);
+      expect(created.Image, `${round}`).to.equal(emptyImage);
+    }
+    expect(engine.calls.filter((call) => call.includes('/images/create'))).to.have.length(1);
+  });
+
   it('is removed after a failure, which is an error', async () => {
     exitCode = 3;
     expect(await run().then(() => '', String)).to.equal('Error: exit code 3');
-    expect(engine.calls.filter((call) => call.startsWith('DELETE'))).to.have.length(1);
+    expect(engine.calls.filter((call) => /^DELETE .*containers/.test(call))).to.have.length(1);
   });
 });
 
@@ -88,6 +104,7 @@ describe('one-off containers that processes left', () => {
     engine.answer = (request, response) => {
       const url = new URL(request.url ?? '', 'http://engine');
       const [, , kind = '', key = '', verb = ''] = url.pathname.split('/');
+      if (kind === 'images' && key === 'create') return json(response, 200, { status: emptyImage });
       if (kind === 'images') return json(response, 200, { Id: 'sha256:1', RepoDigests: [] });
       if (key === 'json')
         return json(

@@ -25,9 +25,8 @@ export interface OneOff {
 /** Mount path of the directory of a {@link OneOff}. */
 export const oneOffDirectory = '/target';
 
-/** Repository of an image without files: the programs are those of this machine. */
+/** Repository of an image without files, with a tag for each node: the programs are those of this machine. */
 const repository = 'kedge-empty';
-const version = '1';
 /** Folders with programs and libraries, mounted read-only. The engine resolves links among them. */
 const programFolders = ['/usr', '/bin', '/sbin', '/lib', '/lib64'];
 /** Capabilities to change owners and modes of files, and to access directories of other users. */
@@ -45,6 +44,8 @@ const leftAfterMs = 60_000;
 export class OneOffContainers {
   readonly #options: OneOffOptions;
   #last: Promise<unknown> = Promise.resolve();
+  /** Id of the image that this process created. */
+  #image: string | undefined;
 
   constructor(options: OneOffOptions) {
     this.#options = options;
@@ -62,12 +63,10 @@ export class OneOffContainers {
 
   async #run({ command, directory }: OneOff, signal: AbortSignal): Promise<void> {
     const { engine, cluster, node, uuid } = this.#options;
-    const { containers, images } = engine;
+    const { containers } = engine;
     const labels = { [engineLabels.cluster]: cluster, [engineLabels.once]: node };
     await this.#removeLeft(signal);
-    const image = `${repository}:${version}`;
-    if (!(await images.inspect(image, signal)))
-      await images.importTar(Readable.from([emptyTar]), repository, version, signal);
+    const image = await this.#emptyImage(signal);
     const binds = programFolders.filter((path) => existsSync(path));
     const container = await containers.create(
       `kedge-once-${uuid()}`,
@@ -102,6 +101,24 @@ export class OneOffContainers {
           if (!isEngineError(error, 'Unreachable', 'Broken', 'Timeout')) throw error;
         });
     }
+  }
+
+  /**
+   * The id of an image without files, which this process created: a user who may load images can give its name to
+   * another image, whose variables and files would act as root.
+   */
+  async #emptyImage(signal: AbortSignal): Promise<string> {
+    const { engine, node } = this.#options;
+    const { images } = engine;
+    if (this.#image !== undefined && (await images.inspect(this.#image, signal)))
+      return this.#image;
+    // That of an earlier process of the node. A container that uses it keeps it.
+    await images.remove(`${repository}:${node}`, signal).catch((error: unknown) => {
+      if (!isEngineError(error, 'Conflict')) throw error;
+    });
+    const tar = Readable.from([emptyTar]);
+    this.#image = await images.importTar(tar, repository, node, signal);
+    return this.#image;
   }
 
   /**
