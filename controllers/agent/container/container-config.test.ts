@@ -77,6 +77,10 @@ describe('the configuration of a container', () => {
       containerConfig({ ...plan, spec: { ...plan.spec, namespace: 'ns', name }, mounts: [] })
         .Hostname;
     expect(nameOf('web-0')).to.equal('web-0.ns');
+    const fits = 'w'.repeat(60);
+    expect(nameOf(fits)).to.equal(`${fits}.ns`);
+    // Not `<name>.n`, a name of the namespace n.
+    expect(nameOf(`${fits}x`)).to.equal(`${fits}x`);
   });
 
   it('joins the bridge under both names with its ports, unless it wants another network', () => {

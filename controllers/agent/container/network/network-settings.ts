@@ -15,17 +15,18 @@ export function joinsBridge({ network = 'bridge' }: WorkloadSpec): boolean {
   return network === 'bridge';
 }
 
-/** A host name has at most 64 characters, and a label 63. */
+/** A host name has at most 64 characters, and the name of an instance 63. */
 const hostnameMax = 63;
 
 /**
  * The host name of a container. It includes the namespace, because the engine makes it a name on the bridge, where the
- * names of different namespaces must differ.
+ * names of different namespaces must differ. A part of a namespace would be another one, so that too long a name has
+ * none.
  */
 function hostnameOf({ name, namespace }: WorkloadSpec): JsonObject {
   if (name === undefined) return {};
   const full = namespace === undefined ? name : `${name}.${namespace}`;
-  return { Hostname: full.slice(0, hostnameMax).replace(/[.-]+$/, '') };
+  return { Hostname: full.length > hostnameMax ? name : full };
 }
 
 /** The network of a container in the form of the Engine API. */
