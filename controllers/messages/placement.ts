@@ -13,6 +13,9 @@ export const locationMissing = messageForm(
 /** A node has too little of a resource, `cpu`, `memory` or `pids`; quantities with units. */
 export const shortage = messageForm('{free} of {total} {resource} free, {requested} is requested');
 
+/** An instance of a volume keeps the volume from other places. */
+export const placedThere = messageForm('instance {instance} is placed there');
+
 /** The topology of a volume is not known before it is provisioned. */
 export const provisionedFirst = messageForm('it is known once volume {volume} is provisioned');
 

@@ -47,6 +47,18 @@ function needsOf(template: InstanceTemplate): Needs {
   return needs;
 }
 
+const capacities = new WeakMap<NonNullable<Node['capacity']>, Partial<ResourceRequests>>();
+
+/** The capacity of a node. It is compared with many instances. */
+function totalsOf(given: Node['capacity'] = {}): Partial<ResourceRequests> {
+  let totals = capacities.get(given);
+  if (!totals) {
+    totals = capacityOf(given);
+    capacities.set(given, totals);
+  }
+  return totals;
+}
+
 type Writable<T> = { -readonly [Field in keyof T]: T[Field] };
 
 type Sum = Writable<Omit<NodeUse, 'ports' | 'reserved'>> & {
@@ -74,9 +86,11 @@ function sumOf(instances: readonly Instance[]): Sum {
   return use;
 }
 
+const unused: NodeUse = sumOf([]);
+
 /** Sums the resource requests of the instances of a node, and collects their host ports. */
 export function useOf(instances: readonly Instance[]): NodeUse {
-  return sumOf(instances);
+  return instances.length === 0 ? unused : sumOf(instances);
 }
 
 /** Some instances of a node, and those of others that fit besides them, in their order. None is counted twice. */
@@ -137,7 +151,7 @@ export function shortageOf(
   use: NodeUse,
 ): Shortage | undefined {
   const { requests, ports } = needsOf(template);
-  const capacity = capacityOf(node.capacity);
+  const capacity = totalsOf(node.capacity);
   let isReserved = true;
   const lacking = resources.flatMap(([field, name, text]) => {
     const total = capacity[field];
@@ -172,7 +186,7 @@ export function fullnessWith(
   use: NodeUse,
 ): number {
   const { requests } = needsOf(template);
-  const capacity = capacityOf(given);
+  const capacity = totalsOf(given);
   const shares = resources.map(([field]) => {
     const total = capacity[field] ?? 0;
     return total === 0 ? 0 : (use[field] + requests[field]) / total;

@@ -58,6 +58,35 @@ describe('the remedy of an error of a driver', () => {
     );
   });
 
+  it('without capacity where an instance is placed is to create that instance again', () => {
+    const exhaustedTopologies = [{ topology: { 'svc.io/zone': 'a' }, refusedAt: '' }];
+    const remedy = driverErrors.QuotaExceeded.remedy({
+      ...{ kind: 'Volume', object: volume({ status: 'Provisioning', exhaustedTopologies }) },
+      message: 'full; no capacity in svc.io/zone=a, and instance default/web-0 is placed there',
+      world: emptyWorld,
+    });
+    expect(remedy).to.include({ type: 'run', command: 'kedge restart instance/web-0 -n default' });
+  });
+
+  it('that rejects an access key replaces both parts of it, and names the end of a deletion without it', () => {
+    const parameters = {
+      region: 'eu-central-1',
+      accessKeyId: 'secret:aws.clouds.svc/id',
+      secretAccessKey: 'secret:aws.clouds.svc/key',
+    };
+    const told = (more: Partial<Volume>) =>
+      driverErrors.CredentialsRejected.remedy({
+        ...{ kind: 'Volume', message: 'AuthFailure', world: emptyWorld },
+        object: volume({ driver: 'd', driverParameters: parameters, ...more }),
+      });
+    expect(told({}).command).to.equal(
+      `kedge patch secret/aws -n clouds --patch '{"data":{"id":"VALUE","key":"VALUE"}}'`,
+    );
+    const end = `kedge patch volume/v -n default --patch '{"reclaimPolicy":"retain"}'`;
+    expect(told({}).text).not.to.contain(end);
+    expect(told({ metadata: { ...metadata, deletionRequestedAt: 'now' } }).text).to.contain(end);
+  });
+
   it('that refuses the parameters of a volume of unknown outcome is to change them where they are', () => {
     const told = (more: Partial<Volume>) =>
       driverErrors.InvalidParameters.remedy({

@@ -2,6 +2,7 @@ import type { DriverErrorKind } from '@kedge/driver-sdk';
 import { packageMissing, programsMissing, rootNeeded } from '@kedge/driver-sdk/messages';
 import { parseQuantity } from 'kedge/objects';
 import { removalByRoot } from '../messages/inputs.js';
+import { placedThere } from '../messages/placement.js';
 import { command, deletionOf, patchOf } from './commands.js';
 import { credentials, wrongParameters } from './driver-parameters.js';
 import { inputsOfInstance } from './instance-inputs.js';
@@ -45,6 +46,12 @@ function noRoom(about: About): Remedy {
   const { object } = storage;
   const { exhaustedTopologies = [] } = object;
   if (exhaustedTopologies.length > 0) {
+    const [namespace, name] = placedThere.read(about.message)?.instance.split('/') ?? [];
+    if (namespace !== undefined && name !== undefined)
+      return run(
+        command('restart', 'instance', { namespace, name }),
+        `another place may have capacity, but instance ${namespace}/${name} is placed: create the instance again, and it follows the volume`,
+      );
     const places = exhaustedTopologies.flatMap(({ topology }) =>
       Object.entries(topology).map(([label, value]) => `${label}=${value}`),
     );

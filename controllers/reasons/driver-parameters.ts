@@ -30,30 +30,50 @@ function credentialSources(storage: Storage, about: About): Readonly<Record<stri
   };
 }
 
-/**
- * The first secret that the parameters of driver calls refer to: `secret:name/key` or `secret:name.namespace.svc/key`.
- */
-function secretOf(storage: Storage, about: About): SecretReference | undefined {
+/** The secrets that the parameters of driver calls refer to: `secret:name/key` or `secret:name.namespace.svc/key`. */
+function secretsOf(storage: Storage, about: About): readonly SecretReference[] {
   const { object } = storage;
-  for (const [key, value] of Object.entries(credentialSources(storage, about))) {
+  return Object.entries(credentialSources(storage, about)).flatMap(([key, value]) => {
     const parsed = parameterReference(key, value, object.namespace);
-    if (parsed.type === 'reference') return parsed.reference;
-  }
-  return undefined;
+    return parsed.type === 'reference' ? [parsed.reference] : [];
+  });
+}
+
+/** How the deletion of an object ends without the provider; the empty text for an object that is not being deleted. */
+function endOfDeletion(storage: Storage | undefined): string {
+  if (storage?.kind !== 'Volume' || !storage.object.metadata.deletionRequestedAt) return '';
+  const retain = patchOf('volume', storage.object, { reclaimPolicy: 'retain' });
+  return `or remove the object, and keep what may be at the provider: ${retain}`;
 }
 
 /** The remedy for credentials that the provider rejects. */
 export function credentials(about: About, value: string): Remedy {
   const storage = storageOf(about);
-  const secret = storage && secretOf(storage, about);
+  const all = storage ? secretsOf(storage, about) : [];
+  const [secret] = all;
   if (secret) {
-    const { namespace, name, key } = secret;
-    const patch = patchOf('secret', secret, { data: { [key]: 'VALUE' } });
-    return set(`data.${key} of secret ${namespace}/${name}`, value, patch);
+    const { namespace, name } = secret;
+    // An access key consists of two values, and either may be wrong.
+    const keys = new Set(
+      all.flatMap((each) => (each.namespace === namespace && each.name === name ? [each.key] : [])),
+    );
+    const data = Object.fromEntries([...keys].map((key) => [key, 'VALUE']));
+    const fields = [...keys].map((key) => `data.${key}`).join(' and ');
+    return set(
+      `${fields} of secret ${namespace}/${name}`,
+      value,
+      patchOf('secret', secret, { data }),
+      endOfDeletion(storage),
+    );
   }
   const className = storage?.object.storageClassName ?? '';
   if (className === '') return again(about, `${value} at the provider`);
-  return set(`parameters of storage class ${className}`, value, editClass(className));
+  return set(
+    `parameters of storage class ${className}`,
+    value,
+    editClass(className),
+    endOfDeletion(storage),
+  );
 }
 
 function editClass(name: string): string {
@@ -65,7 +85,7 @@ function missingSecret(about: About, storage: Storage): Remedy | undefined {
   const reported = missingInput(about.message);
   if (reported?.kind !== 'secret') return undefined;
   const { namespace, name, key: lacking } = reported;
-  const key = lacking ?? secretOf(storage, about)?.key ?? 'KEY';
+  const key = lacking ?? secretsOf(storage, about)[0]?.key ?? 'KEY';
   const commandLine = lacking
     ? patchOf('secret', { namespace, name }, { data: { [key]: 'VALUE' } })
     : `kedge create secret ${name} -n ${namespace} --from-literal ${key}=VALUE`;

@@ -13,17 +13,20 @@ export function claimedVolume(claim: string, namespace: string): NamespacedKey |
   return referredKey(claim, namespace);
 }
 
+/** Objects never change: placements ask for the volumes of an instance many times. */
+const mounted = new WeakMap<Instance, readonly string[]>();
+
 /** Volumes that an instance mounts, as `<namespace>/<name>`. */
-export function mountedVolumes({
-  namespace,
-  service,
-  ordinal,
-  template,
-}: Instance): readonly string[] {
-  return (template.volumes ?? []).flatMap((mount) => {
+export function mountedVolumes(instance: Instance): readonly string[] {
+  const known = mounted.get(instance);
+  if (known) return known;
+  const { namespace, service, ordinal, template } = instance;
+  const keys = (template.volumes ?? []).flatMap((mount) => {
     const key = volumeOfMount(mount, namespace, service, ordinal);
     return key ? [keyString(key)] : [];
   });
+  mounted.set(instance, keys);
+  return keys;
 }
 
 /** The volume that an instance mounts for an entry. Undefined for a malformed claim. */

@@ -32,9 +32,17 @@ export function takenPorts(template: Needy): readonly TakenPort[] {
   });
 }
 
+/** Templates never change, and placements compare each with many nodes. */
+const needy = new WeakMap<Needy, boolean>();
+
 /** Whether a template has resources, or takes ports of its node. */
 export function isNeedy(template: Needy): boolean {
-  return template.resources !== undefined || takenPorts(template).length > 0;
+  let known = needy.get(template);
+  if (known === undefined) {
+    known = template.resources !== undefined || takenPorts(template).length > 0;
+    needy.set(template, known);
+  }
+  return known;
 }
 
 /** The violations of `network`, `ports` and `init`. Ranges are checked by the schema. */

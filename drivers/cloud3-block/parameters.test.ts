@@ -41,6 +41,23 @@ describe('the parameters of cloud3-block', () => {
       expect(said({ region })).to.deep.equal([]);
   });
 
+  it('refuse a zone in place of a region, and a zone of another region', () => {
+    const isZone =
+      'region is the name of an availability zone; give its region, which has no letter at the end';
+    for (const region of ['eu-central-1a', 'us-gov-west-1b'])
+      expect(said({ region }), region).to.deep.equal([isZone]);
+    const region = 'us-west-2';
+    const elsewhere =
+      'availabilityZone is a zone of another region; its name begins with that of parameter region';
+    for (const availabilityZone of ['us-east-1a', 'us-west-1a', 'eu-central-1c'])
+      expect(said({ region, availabilityZone })).to.deep.equal([elsewhere]);
+    expect(said({ region, availabilityZone: 'us-east-1a' }, 'resolved')).to.deep.equal([elsewhere]);
+    // Local and wavelength zones have names of another form.
+    for (const availabilityZone of ['us-west-2a', 'us-west-2-lax-1a', 'us-east-1-wl1-bos-wlz-1'])
+      expect(said({ region, availabilityZone }), availabilityZone).to.deep.equal([]);
+    expect(said({ region: 'secret:a.b.svc/region', availabilityZone: 'us-east-1a' })).to.be.empty;
+  });
+
   it('are validated after the resolution of references, without quoting values', () => {
     const referenced = { volumeType: 'secret:a.b.svc/type', iops: '4000' };
     expect(said(referenced)).to.deep.equal([]);

@@ -62,6 +62,33 @@ function given(parameters: Parameters, key: string): string | undefined {
 /** A part of a host name: the SDK refuses other regions, after the class was accepted. */
 const regionForm = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i;
 
+/** The name of a zone, such as `eu-central-1a`: that of its region and a letter. */
+const zoneForm = /^([a-z]{2}(?:-[a-z]+)+-\d+)[a-z]$/;
+
+/** Finds a region that is the name of a zone, and a zone that is in another region: the provider refuses both. */
+function placeViolations(
+  region: string | undefined,
+  zone: string | undefined,
+): readonly ParameterViolation[] {
+  const [, own] = zoneForm.exec(region ?? '') ?? [];
+  if (own !== undefined)
+    return [
+      {
+        key: 'region',
+        description:
+          'is the name of an availability zone; give its region, which has no letter at the end',
+      },
+    ];
+  const [, other] = zoneForm.exec(zone ?? '') ?? [];
+  if (region === undefined || other === undefined || other === region) return [];
+  return [
+    {
+      key: 'availabilityZone',
+      description: 'is a zone of another region; its name begins with that of parameter region',
+    },
+  ];
+}
+
 /**
  * Finds regions and combinations of parameters that the provider always refuses. References are validated once they are
  * resolved.
@@ -83,6 +110,7 @@ export function combinationViolations(
       key: 'region',
       description: 'is not the name of a region; give a name such as eu-central-1',
     });
+  violations.push(...placeViolations(region, known('availabilityZone')));
   const name = given(parameters, 'volumeType') === undefined ? defaultType : known('volumeType');
   const type =
     name !== undefined && Object.hasOwn(volumeTypes, name) ? volumeTypes[name] : undefined;

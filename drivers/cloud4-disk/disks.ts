@@ -25,6 +25,7 @@ import {
 } from '@kedge/driver-sdk/provider';
 import type { CloudDisk } from './resources.js';
 import { described, diskHandle, diskPathOf, type DiskPath } from './names.js';
+import { isProjectMissing } from './errors.js';
 import { diskTypes } from './parameters.js';
 import { ifFound, type Requests, requireSize, zoneOf } from './requests.js';
 import type { Caller } from './session.js';
@@ -129,6 +130,8 @@ export class Cloud4Disks {
       const error = DriverError.from(thrown);
       // No disk was created, so a deletion need not wait for one.
       if (!uncertainCreation.includes(error.kind)) await operations.clear(kind);
+      if (isProjectMissing(error))
+        throw new DriverError('InvalidParameters', error.message, { cause: thrown });
       if (error.kind !== 'AlreadyExists') throw error;
       const seen = await observe();
       if (seen.type !== 'done') return notYet(2_000);

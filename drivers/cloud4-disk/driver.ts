@@ -25,7 +25,7 @@ import { Cloud4Disks } from './disks.js';
 import { attachLimit, cloud4Errors, refusalOf } from './errors.js';
 import { checkPermissions, findDisk, listResources, noInstance } from './inspection.js';
 import { diskPathOf, isResourceName, type Place } from './names.js';
-import { cloud4Parameters, zoneLabel } from './parameters.js';
+import { cloud4Parameters, zoneLabel, zoneViolations } from './parameters.js';
 import { ifFound, Requests } from './requests.js';
 import type { Sdk } from './sdk.js';
 import { loadSdk, loadSdkInTurns } from './sdk-load.js';
@@ -123,6 +123,7 @@ export function createCloud4DiskDriver(settings: StorageSettings): Driver {
     requiredTopologyKeys: [zoneLabel],
     attachLimit,
     parameters: cloud4Parameters,
+    validate: zoneViolations,
     create: (request) => inTurn(request, () => disks.create(request, 'provision')),
     observe: (request) => disks.observe(request),
     delete: (request) => inTurn(request, () => disks.delete(request)),

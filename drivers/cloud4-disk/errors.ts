@@ -31,6 +31,13 @@ const exhausted = [
 ];
 const unfit = ['invalid', 'badRequest', 'required', 'invalidParameter', 'INVALID_ARGUMENT'];
 
+const absentProject = /failed to find project|'projects\/[^/']+' was not found/i;
+
+/** Whether a call failed because its project does not exist. */
+export function isProjectMissing({ kind, message }: DriverError): boolean {
+  return kind === 'NotFound' && absentProject.test(message);
+}
+
 /**
  * The refusals of Compute Engine, of requests and of operations; the first matching row decides. 403 for a rate or a
  * quota precedes 403 for a permission. No row has an empty code apart from the last ones: without a code the answer is
@@ -150,6 +157,14 @@ export const cloud4Errors: readonly ErrorRow[] = [
     kind: 'NotFound',
     source: 'GoogleCloudPlatform/google-cloud-powershell#410',
     example: error(400, 'invalid', "No attached disk found with device name 'd'"),
+  },
+  {
+    message: absentProject,
+    code: ['notFound', 'RESOURCE_NOT_FOUND', 'NOT_FOUND'],
+    kind: 'NotFound',
+    remedy: 'set parameter project to the id of a project that exists',
+    source: 'unproven: the words for a project that does not exist',
+    example: error(404, 'notFound', 'Failed to find project my-project'),
   },
   {
     code: ['notFound', 'RESOURCE_NOT_FOUND', 'NOT_FOUND'],

@@ -8,6 +8,7 @@ import {
   type ProviderResource,
 } from '@kedge/driver-sdk';
 import { bytesOf, endpointReport, probed, withoutCredential } from '@kedge/driver-sdk/provider';
+import { isProjectMissing } from './errors.js';
 import type { CloudDisk, CloudInstance, CloudSnapshot } from './resources.js';
 import {
   diskHandle,
@@ -60,20 +61,30 @@ export async function checkPermissions(
   const unknown = (message: string): readonly PermissionReport[] =>
     allPermissions.map((each) => row(each, 'unknown', message));
   const { zone = '' } = request.parameters;
+  const withoutProject = ({ message }: DriverError): readonly PermissionReport[] => {
+    const missing = { permission: 'parameter project', needed: 'every call of the provider' };
+    return [{ ...missing, state: 'missing', message }, ...unknown('it needs a project')];
+  };
   let project: string;
   try {
     project = await requests.projectOf(request);
   } catch (thrown) {
-    const missing = { permission: 'parameter project', needed: 'every call of the provider' };
-    const { message } = DriverError.from(thrown);
-    return [{ ...missing, state: 'missing', message }, ...unknown('it needs a project')];
+    return withoutProject(DriverError.from(thrown));
   }
   if (zone === '')
     return unknown('the class names no zone; add parameter zone to check its permissions');
   const place = { project, zone };
-  const read = (): Promise<unknown> => requests.api.disk(caller, { ...place, name: absentName });
-  const reached = await endpointReport(endpoint, read);
+  let failed: DriverError | undefined;
+  const reached = await endpointReport(endpoint, async () => {
+    try {
+      await requests.api.disk(caller, { ...place, name: absentName });
+    } catch (thrown) {
+      failed = DriverError.from(thrown);
+      throw thrown;
+    }
+  });
   if (reached.state !== 'ok') return [reached, ...unknown('the endpoint did not answer')];
+  if (failed && isProjectMissing(failed)) return [reached, ...withoutProject(failed)];
   return [reached, ...(await testPermissions(requests, caller, place, request.node))];
 }
 

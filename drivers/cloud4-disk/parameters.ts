@@ -1,4 +1,4 @@
-import type { ParameterRule } from '@kedge/driver-sdk';
+import type { ParameterRule, Parameters, ParameterViolation } from '@kedge/driver-sdk';
 
 /** The node label of the zone of a disk, unless the parameter `zone` names it. */
 export const zoneLabel = 'svc.io/zone';
@@ -13,3 +13,17 @@ export const cloud4Parameters: readonly ParameterRule[] = [
   { key: 'diskType', values: diskTypes },
   { key: 'credentialsJSON', sensitive: true },
 ];
+
+/** The name of a region, such as `europe-west3`. Zones have a letter more. */
+const regionForm = /^[a-z]+-[a-z]+\d+$/;
+
+/** Finds a zone that is the name of a region: the provider refuses it at the first volume. */
+export function zoneViolations({ zone = '' }: Parameters): readonly ParameterViolation[] {
+  if (!regionForm.test(zone)) return [];
+  return [
+    {
+      key: 'zone',
+      description: 'is the name of a region; give a zone of it, such as europe-west3-a',
+    },
+  ];
+}

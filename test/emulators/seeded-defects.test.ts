@@ -118,6 +118,11 @@ const defects: readonly Defect[] = [
     parameters: { credentialsJSON: makeServiceAccount('gone').credentialsJSON },
     ...{ row: 'compute.disks.get', state: 'missing' },
   },
+  {
+    ...{ what: 'a project that does not exist', provider: 'cloud4' },
+    parameters: { project: 'my-project' },
+    ...{ row: 'parameter project', state: 'missing', says: 'Failed to find project' },
+  },
 ];
 
 /** The parameters of a complete class. */
@@ -222,8 +227,8 @@ describe('driver check of the drivers of providers', function () {
     ]);
   });
 
-  it('has 12 seeded defects over four drivers', () => {
-    expect(defects).to.have.length(12);
+  it('has 13 seeded defects over four drivers', () => {
+    expect(defects).to.have.length(13);
     expect(new Set(defects.map(({ provider }) => provider)).size).to.equal(4);
   });
 });

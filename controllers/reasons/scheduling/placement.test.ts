@@ -45,6 +45,40 @@ describe('the remedy of a placement', () => {
     );
   });
 
+  it('labels no node of another place with the place that is needed', () => {
+    const there = { 'svc.io/region': 'eu', 'svc.io/zone': 'eu-a' };
+    const nodes = [{ ...node, labels: there }];
+    const wanted = { 'svc.io/zone': 'eu-b' };
+    const told = (nodeSelector: object, message: string) =>
+      noNodeFits({
+        ...{ kind: 'Instance', world: { ...world, nodes }, message },
+        object: { namespace: 'default', service: 'web', template: { nodeSelector } } as Instance,
+      });
+    const reached =
+      '1 of 1 nodes are ready, but volume default/v is reachable only from nodes with {svc.io/zone=eu-b}: node "n" has svc.io/zone=eu-a';
+    expect(told({}, reached)).to.include({
+      ...{ type: 'wait', command: 'kedge scale service/web -n default --replicas 0' },
+      waitsFor: 'a node with svc.io/zone=eu-b, where volume default/v is,',
+    });
+    expect(told(wanted, 'none matches').command).to.equal(
+      `kedge patch service/web -n default --patch '{"nodeSelector":null}'`,
+    );
+    const about = {
+      ...{ kind: 'Volume' as const, object: { storageClassName: 'c' } as Volume, message: '' },
+      ...{ world: { ...world, nodes } },
+    };
+    const allowedTopologies = [{ matchLabels: wanted }];
+    const storageClasses = [{ name: 'c', driver: 'd', allowedTopologies, metadata }];
+    const remedyOf = (all: readonly Node[]) =>
+      topologyUnsatisfied({ ...about, world: { ...world, nodes: all, storageClasses } }).command;
+    expect(remedyOf(nodes)).to.equal(
+      `kedge patch storageclass/c --patch '{"allowedTopologies":null}'`,
+    );
+    expect(remedyOf([...nodes, { ...node, name: 'new' }])).to.equal(
+      'kedge label node/new svc.io/zone=eu-b --overwrite',
+    );
+  });
+
   it('of an instance without a nodeSelector does not remove one', () => {
     const object = { namespace: 'default', service: 'web', template: {} } as Instance;
     for (const why of [

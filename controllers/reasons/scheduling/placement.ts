@@ -11,6 +11,16 @@ function lacking({ labels = {} }: Node, wanted: Labels): readonly (readonly [str
   return Object.entries(wanted).filter(([key, value]) => labels[key] !== value);
 }
 
+/** The labels of the place of a node: a machine does not get to another place by a label. */
+const placeLabels: readonly string[] = ['svc.io/region', 'svc.io/zone'];
+
+/** Whether a node has the label of another place: a change would cut it off from its volumes. */
+function isElsewhere({ labels = {} }: Node, wanted: Labels): boolean {
+  return placeLabels.some(
+    (key) => wanted[key] !== undefined && labels[key] !== undefined && labels[key] !== wanted[key],
+  );
+}
+
 /** The command that labels a node with the required labels. */
 function labelCommand(node: string, labels: readonly (readonly [string, string])[]): string {
   const pairs = labels.map(([key, value]) => `${key}=${value}`).join(' ');
@@ -22,16 +32,23 @@ function labelsText({ labels = {} }: Node): string {
   return pairs.join(', ') || 'none';
 }
 
-/** Returns the node that lacks the fewest labels; undefined if there are no nodes. */
+/** Returns the node that lacks the fewest labels, first one that is not elsewhere; undefined if there are no nodes. */
 function nearest(nodes: readonly Node[], wanted: Labels): Node | undefined {
-  return [...nodes].sort((a, b) => lacking(a, wanted).length - lacking(b, wanted).length)[0];
+  const distance = (node: Node): number =>
+    lacking(node, wanted).length + (isElsewhere(node, wanted) ? 1_000 : 0);
+  return [...nodes].sort((a, b) => distance(a) - distance(b))[0];
 }
 
 /**
  * Returns the remedy if a message reports a volume as reachable only from nodes with labels that no node has; undefined
  * otherwise.
+ * @param otherwise a command for users who do not want to wait for such a node, with its purpose
  */
-function reachedBy(node: Node, nodes: readonly Node[], message: string): Remedy | undefined {
+function reachedBy(
+  nodes: readonly Node[],
+  message: string,
+  otherwise: readonly [string, string],
+): Remedy | undefined {
   const [reached] = reachableFrom.readAll(message).filter(({ labels }) => labels.length > 0);
   if (!reached) return undefined;
   const labels = reached.labels.map((pair) => {
@@ -41,6 +58,14 @@ function reachedBy(node: Node, nodes: readonly Node[], message: string): Remedy 
   const wanted = Object.fromEntries(labels);
   // Only the nodeSelector keeps the instance from such a node: another label for a node would be false.
   if (nodes.some((each) => lacking(each, wanted).length === 0)) return undefined;
+  const node = nearest(nodes, wanted);
+  if (!node) return undefined;
+  if (isElsewhere(node, wanted))
+    return wait(
+      `a node with ${reached.labels.join(', ')}, where volume ${reached.volume} is,`,
+      'once such a node is Ready',
+      ...otherwise,
+    );
   return run(
     labelCommand(node.name, labels),
     `start kedged on a node with the labels of volume ${reached.volume}; or, if node ${node.name} is there, label it`,
@@ -73,6 +98,11 @@ export function noNodeFits(about: About<'Instance'>): Remedy {
   const missing = node ? lacking(node, wanted) : [];
   if (node && missing.length > 0) {
     const labels = open.map((each) => `${each.name} has ${labelsText(each)}`).join('; ');
+    if (isElsewhere(node, wanted))
+      return run(
+        freed,
+        `no node is in the place of its nodeSelector (${labels}): start kedged on a node there, or remove nodeSelector from service ${namespace}/${service}`,
+      );
     return run(
       labelCommand(node.name, missing),
       `no node has the labels of its nodeSelector (${labels}); to remove nodeSelector from service ${namespace}/${service}: ${freed}; or label node ${node.name}`,
@@ -85,7 +115,7 @@ export function noNodeFits(about: About<'Instance'>): Remedy {
   const awaited = provisionedFirst.read(about.message)?.volume;
   if (awaited !== undefined)
     return wait(`volume ${awaited}`, 'once the volume is provisioned', otherwise, purpose);
-  const reached = node && reachedBy(node, open, about.message);
+  const reached = reachedBy(open, about.message, [otherwise, purpose]);
   if (reached) return reached;
   if (!isRestricted)
     return wait(
@@ -126,6 +156,11 @@ export function topologyUnsatisfied({ object, world, message }: About<'Volume'>)
   const widened = patchOf('storageclass', { name }, { allowedTopologies: null });
   if (!near || missing.length === 0)
     return run(widened, `permit storage class ${name} on all nodes`);
+  if (isElsewhere(near, wanted))
+    return run(
+      widened,
+      `no node is in the places that allowedTopologies of storage class ${name} permits: start kedged on a node there, or permit the class on all nodes`,
+    );
   return run(
     labelCommand(near.name, missing),
     `no node has the labels that allowedTopologies of storage class ${name} requires: remove allowedTopologies (${widened}), or label node ${near.name}`,

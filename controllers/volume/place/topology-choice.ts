@@ -54,6 +54,21 @@ export function labelsAt(keys: readonly string[], labels: Labels = {}): Labels {
   );
 }
 
+/** The places of nodes, by the labels that name a place. Objects never change, and each volume asks for all nodes. */
+const places = new WeakMap<Node, Map<string, string>>();
+
+/** The place of a node as text. */
+function placeOf(node: Node, open: readonly string[]): string {
+  const known = places.get(node) ?? new Map<string, string>();
+  const by = open.join(' ');
+  let place = known.get(by);
+  if (place === undefined) {
+    place = JSON.stringify(labelsAt(open, labelsOf(node)));
+    places.set(node, known.set(by, place));
+  }
+  return place;
+}
+
 /** Whether an instance can be placed on a node now. */
 function isOpenTo({ status, unschedulable }: Node): boolean {
   return status === 'Ready' && unschedulable !== true;
@@ -64,13 +79,12 @@ function isOpenTo({ status, unschedulable }: Node): boolean {
  * nodes if no user can run anywhere.
  */
 function reachable({ nodes, users }: PlaceInputs, open: readonly string[]): readonly Node[] {
-  const placeOf = (node: Node): string => JSON.stringify(labelsAt(open, labelsOf(node)));
   const usersAt = new Map<string, number>();
   for (const { nodes: usable } of users)
-    for (const place of new Set(usable.map(placeOf)))
+    for (const place of new Set(usable.map((node) => placeOf(node, open))))
       usersAt.set(place, (usersAt.get(place) ?? 0) + 1);
   const most = Math.max(0, ...usersAt.values());
-  return most === 0 ? nodes : nodes.filter((node) => usersAt.get(placeOf(node)) === most);
+  return most === 0 ? nodes : nodes.filter((node) => usersAt.get(placeOf(node, open)) === most);
 }
 
 /**
@@ -95,16 +109,18 @@ function withMostRoom(
   nodes: readonly Node[],
 ): readonly Node[] {
   const [user] = users;
-  const places = new Map<string, Node[]>();
+  const nodesAt = new Map<string, Node[]>();
   for (const node of nodes) {
-    const place = JSON.stringify(labelsAt(open, labelsOf(node)));
-    places.set(place, [...(places.get(place) ?? []), node]);
+    const place = placeOf(node, open);
+    const there = nodesAt.get(place);
+    if (there) there.push(node);
+    else nodesAt.set(place, [node]);
   }
-  if (!user || places.size < 2) return nodes;
-  const rooms = [...places.values()].map((there) => ({ there, count: fitting(there) }));
+  if (!user || nodesAt.size < 2) return nodes;
+  const rooms = [...nodesAt.values()].map((there) => ({ there, count: fitting(there) }));
   const most = Math.max(...rooms.map(({ count }) => count));
   if (most > 0) return rooms.flatMap(({ there, count }) => (count === most ? there : []));
-  const sorted = [...places].sort(([a], [b]) => (a < b ? -1 : 1));
+  const sorted = [...nodesAt].sort(([a], [b]) => (a < b ? -1 : 1));
   return sorted[turnOf(user.instance) % sorted.length]?.[1] ?? nodes;
 }
 

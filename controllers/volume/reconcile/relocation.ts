@@ -1,5 +1,6 @@
 import {
   isDeleting,
+  keyString,
   type ReconcileContext,
   requeueAfter,
   type Result,
@@ -13,6 +14,7 @@ import {
   type Pending,
 } from '@kedge/driver-sdk';
 import { isRefusal } from '../../provisioned/failure.js';
+import { placedThere } from '../../messages/placement.js';
 import { homeOf } from '../../provisioned/owner.js';
 import type { Snapshot } from '../../snapshot/kind.js';
 import type { StorageClass } from '../../storage-class/kind.js';
@@ -59,6 +61,17 @@ function shown(place: Labels): string {
   return Object.entries(place)
     .map(([key, value]) => `${key}=${value}`)
     .join(', ');
+}
+
+/** Why a volume without capacity gets no other place. */
+function whyNot(inputs: PlaceInputs): string {
+  const { users } = inputs;
+  const placed = users.find(({ instance }) => instance.node !== undefined)?.instance;
+  const movable = users.filter(({ instance }) => instance.node === undefined);
+  // Once the instance is created again, it is placed where the volume gets capacity.
+  if (placed && otherPlace({ ...inputs, users: movable }))
+    return placedThere.format({ instance: keyString(placed) });
+  return 'no Ready node that may use the volume is elsewhere';
 }
 
 /** Clears the places without capacity of a volume that has been provisioned; no change if there are none. */
@@ -124,8 +137,12 @@ export class Relocation {
   /** The places that refused within `failedRecheckMs`. Later they may have capacity again. */
   #exhausted({ exhaustedTopologies = [] }: Volume): Exhausted {
     const { clock, policy } = this.#effects.options;
-    const since = clock.now() - policy.failedRecheckMs;
-    return exhaustedTopologies.filter(({ refusedAt }) => Date.parse(refusedAt) > since);
+    const now = clock.now();
+    return exhaustedTopologies.filter(({ refusedAt }) => {
+      // A clock that was far ahead would leave the place out for as long.
+      const age = now - Date.parse(refusedAt);
+      return Math.abs(age) < policy.failedRecheckMs;
+    });
   }
 
   /**
@@ -148,12 +165,11 @@ export class Relocation {
     );
     const exhaustedTopologies = [...others, { topology: here, refusedAt: this.#effects.now }];
     const found = await this.#users.find(volume, open);
-    const other = otherPlace(
-      this.#inputs(volume, storageClass, prepared, found, exhaustedTopologies),
-    );
+    const inputs = this.#inputs(volume, storageClass, prepared, found, exhaustedTopologies);
+    const other = otherPlace(inputs);
     const text = other
       ? `no capacity in ${shown(here)}: the volume is provisioned in ${shown(labelsAt(open, other.topology))}`
-      : `no capacity in ${exhaustedTopologies.map(({ topology }) => shown(topology)).join(', ')}, and no Ready node that may use the volume is elsewhere`;
+      : `no capacity in ${exhaustedTopologies.map(({ topology }) => shown(topology)).join(', ')}, and ${whyNot(inputs)}`;
     return {
       error: error.adding(text),
       status: { exhaustedTopologies },

@@ -71,6 +71,14 @@ describe('cloud4-disk', () => {
     });
   });
 
+  it('names a project that does not exist as a wrong parameter, and has nothing to delete there', async () => {
+    const elsewhere = volume(uid, { project: 'my-project' });
+    const error = await refusalOf(elsewhere.provision());
+    expect(error.kind).to.equal('InvalidParameters');
+    expect(error.message).to.contain('set parameter project to the id of a project that exists');
+    await elsewhere.delete(undefined);
+  });
+
   it('takes the zone from the label if the class names none, and then deletes without a handle', async () => {
     const { zone: _, ...parameters } = cloud.parameters;
     const one = new CalledDriver(cloud, driver, uid, parameters);

@@ -15,7 +15,10 @@ describe('a class of cloud3-block whose region is misspelled, so that no host ha
           : inner(request),
     });
     await cloud.secret('cloud', cloud.credential('first'));
-    await cloud.storageClass({ ...cloud.reference(), region: misspelled });
+    await cloud.storageClass({
+      ...cloud.reference(),
+      ...{ region: misspelled, availabilityZone: `${misspelled}a` },
+    });
     await cloud.volume();
     await cloud.until('the failure', async () => {
       const found = await cloud.get('/namespaces/shop/volumes/v');
