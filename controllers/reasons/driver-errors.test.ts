@@ -87,6 +87,16 @@ describe('the remedy of an error of a driver', () => {
     expect(told({ metadata: { ...metadata, deletionRequestedAt: 'now' } }).text).to.contain(end);
   });
 
+  it('of a deletion that waits for the provider is no policy if the volume has no handle', () => {
+    const told = (handle: string) =>
+      driverErrors.Unavailable.remedy({
+        ...{ kind: 'Volume', message: 'no answer', world: emptyWorld },
+        object: volume({ handle, metadata: { ...metadata, deletionRequestedAt: 'now' } }),
+      }).command;
+    expect(told('')).to.equal('kedge delete volume/v -n default');
+    expect(told('h')).to.contain('"reclaimPolicy":"retain"');
+  });
+
   it('that refuses the parameters of a volume of unknown outcome is to change them where they are', () => {
     const told = (more: Partial<Volume>) =>
       driverErrors.InvalidParameters.remedy({

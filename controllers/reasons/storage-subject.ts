@@ -58,7 +58,8 @@ function insteadOf({ kind, object }: Storage, { message }: About): readonly [str
   const isDeleting = object.metadata.deletionRequestedAt !== undefined;
   // The policy can be changed until the driver is requested to delete the data.
   const isAsked = kind === 'Volume' && (object.dataDeletion?.askedAt ?? '') !== '';
-  if (isDeleting && kind === 'Volume' && !isAsked)
+  // Without a handle, what an attempt may have left is deleted under any policy.
+  if (isDeleting && kind === 'Volume' && !isAsked && object.handle)
     return [
       command('patch', 'volume', object, `--patch '{"reclaimPolicy":"retain"}'`),
       'to remove the object and keep the data',

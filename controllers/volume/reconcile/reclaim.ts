@@ -29,6 +29,7 @@ import { effectOf, releaseObject } from '../../provisioned/operations.js';
 import { nextPhase } from '../states/phases.js';
 import type { ReclaimedFrom, VolumeAction, VolumeSituation } from '../states/plan.js';
 import {
+  isLeft,
   isParametersRefusal,
   isParametersRefused,
   isRetained,
@@ -113,6 +114,7 @@ export class Reclaim {
     try {
       return (await driver.delete({ ...context, handle })) ?? undefined;
     } catch (thrown) {
+      if (isLeft(situation.volume, thrown)) return { error: thrown, isElsewhere: false };
       if (!isParametersRefusal(thrown)) throw thrown;
       error = thrown;
     }
@@ -146,7 +148,7 @@ export class Reclaim {
 
   #reportRetained({ namespace, name }: Volume, error: string): void {
     this.#effects.options.logger.warn(
-      'volume removed without a deletion: its driver refuses its parameters, and its reclaimPolicy is retain',
+      'volume removed without a deletion: its driver refuses the parameters or the credential, and its reclaimPolicy is retain',
       { volume: `${namespace}/${name}`, error },
     );
   }

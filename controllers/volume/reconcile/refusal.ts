@@ -17,6 +17,19 @@ export function isParametersRefusal(thrown: unknown): thrown is DriverError {
   return thrown instanceof DriverError && thrown.kind === 'InvalidParameters';
 }
 
+/**
+ * Whether the deletion of a volume without a handle ends although the provider rejects the credential: the policy of the
+ * volume itself is `retain`. The credential may never be accepted again, such as that of a closed account.
+ */
+export function isLeft(
+  { handle = '', reclaimPolicy }: Volume,
+  thrown: unknown,
+): thrown is DriverError {
+  const rejected: readonly string[] = ['CredentialsRejected', 'PermissionDenied'];
+  if (!(thrown instanceof DriverError) || !rejected.includes(thrown.kind)) return false;
+  return handle === '' && reclaimPolicy === 'retain';
+}
+
 /** Whether something may be at the provider of a volume without a handle: it was found, or its creation is open. */
 export async function mayBeThere(operations: Operations): Promise<boolean> {
   return (await operations.get('delete')) !== undefined || isCreationOpen(operations);

@@ -73,6 +73,24 @@ describe('a deleted volume whose parameters the driver refuses, also for its del
     expect(line?.fields).to.include({ volume: 'default/v' });
   });
 
+  it('is removed with a rejected credential too, if the policy of the volume itself is retain', async () => {
+    for (const kind of ['CredentialsRejected', 'PermissionDenied'] as const) {
+      world.driver.failsOn = { provision: kind, delete: kind };
+      await failed();
+      expect(await world.volume()).to.include({ status: 'Failed', reason: kind });
+      await retain();
+      expect(await world.volume(), kind).to.equal(undefined);
+    }
+  });
+
+  it('stays with a rejected credential if only its class says retain', async () => {
+    const change = (found: object) => ({ ...found, reclaimPolicy: 'retain' });
+    await modify(world.store, storageClasses, { name: 'c' }, change as never);
+    world.driver.failsOn = { provision: 'CredentialsRejected', delete: 'CredentialsRejected' };
+    await failed();
+    expect(await world.volume()).to.include({ status: 'Failed', reason: 'CredentialsRejected' });
+  });
+
   it('is removed after one refusal if its policy was retain from the start', async () => {
     await world.createVolume({ reclaimPolicy: 'retain' });
     await world.deleteVolume();

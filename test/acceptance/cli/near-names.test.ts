@@ -1,5 +1,6 @@
+import { join } from 'node:path';
 import { expect } from 'chai';
-import { TestDaemon, workload } from '../daemon.js';
+import { finish, root, TestDaemon, workload } from '../daemon.js';
 
 describe('a misspelt word on the command line', function () {
   this.timeout(180_000);
@@ -59,6 +60,30 @@ describe('a misspelt word on the command line', function () {
       const volume = await daemon.cli('label', 'volume', 'journal', `${key}=a`);
       expect([volume.code, volume.stderr]).to.deep.equal([0, '']);
     });
+
+  it('is reported in the labels of a patched or edited node too', async () => {
+    const [node] = (await daemon.ok('GET', '/v1/nodes')).items as { name: string }[];
+    const name = node?.name ?? '';
+    const said = (key: string): string =>
+      `no driver reads label ${key}; did you mean svc.io/zone?\n`;
+    const labels = { 'svc.io/zon': 'a', 'svc.io/region': 'b', tier: null };
+    const patched = await daemon.cli('patch', 'node', name, '--patch', JSON.stringify({ labels }));
+    expect([patched.code, patched.stderr]).to.deep.equal([0, said('svc.io/zon')]);
+    const editor = `sed -i 's|^labels:|labels:\\n  zone: a|'`;
+    const environment = { ...daemon.cliEnvironment, KEDGE_EDITOR: editor };
+    const edit = [join(root, 'cmd/bin/kedge.mjs'), 'edit', 'node', name];
+    const edited = await finish(process.execPath, edit, environment);
+    // The label of the patch was there before.
+    expect([edited.code, edited.stderr]).to.deep.equal([0, said('zone')]);
+    const volume = await daemon.cli(
+      'patch',
+      'volume',
+      'journal',
+      '--patch',
+      '{"labels":{"zone":"a"}}',
+    );
+    expect([volume.code, volume.stderr]).to.deep.equal([0, '']);
+  });
 
   it('has no suggestion for a caller without the right to list', async () => {
     const rules = [{ resources: ['volumes'], verbs: ['get'], namespaces: ['default'] }];

@@ -15,6 +15,7 @@ import { readCastFiles } from '../../files/cast-file.js';
 import { castable, print } from '../../output/output.js';
 import { withExamples } from '../../program/examples.js';
 import { usageError } from '../../output/usage.js';
+import { hintAtPlaces } from './place-labels.js';
 
 interface EditOptions {
   readonly namespace: string;
@@ -57,6 +58,13 @@ function withMetadataOf(read: JsonObject, object: JsonObject): JsonObject {
   const own = isJsonObject(object.metadata) ? object.metadata : {};
   const { resourceVersion } = isJsonObject(read.metadata) ? read.metadata : {};
   return { ...object, metadata: { ...own, resourceVersion } };
+}
+
+/** The labels that an object did not have before. */
+function newLabels(read: JsonObject, { labels }: JsonObject): JsonObject {
+  const before = isJsonObject(read.labels) ? read.labels : {};
+  const after = Object.entries(isJsonObject(labels) ? labels : {});
+  return Object.fromEntries(after.filter(([key]) => !Object.hasOwn(before, key)));
 }
 
 /** Maximum number of consecutive conflicts with a controller. */
@@ -132,6 +140,7 @@ async function editOne(client: ApiClient, target: Target, namespace: string): Pr
     keep = true;
     const object = withMetadataOf(read, await edited(file, target));
     requireWritable(target.kind, object);
+    hintAtPlaces([target], newLabels(read, object));
     const same = isDeepStrictEqual(object, read);
     const changed = !same && (await putEdited(client, target, read, object, namespace));
     keep = false;

@@ -4,10 +4,10 @@ import { isJsonObject, type JsonObject } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
 import { forEachTarget, objectsNamedBy, slashed } from '../../connection/targets.js';
 import { changeObject } from '../../connection/update.js';
-import { note, print } from '../../output/output.js';
-import { nearest } from '../../../near-miss.js';
+import { print } from '../../output/output.js';
 import { withExamples } from '../../program/examples.js';
 import { usageError } from '../../output/usage.js';
+import { hintAtPlaces } from './place-labels.js';
 
 interface MarkOptions {
   readonly namespace: string;
@@ -46,24 +46,6 @@ function marked(before: unknown, marks: Marks, what: string, overwrite: boolean)
   return Object.fromEntries(after);
 }
 
-/** Labels of nodes that drivers read: the places of volumes. */
-const placeLabels: readonly string[] = ['svc.io/region', 'svc.io/zone'];
-
-/** The keys of these labels in Kubernetes. */
-const otherNames: Readonly<Record<string, string>> = {
-  'topology.kubernetes.io/region': 'svc.io/region',
-  'topology.kubernetes.io/zone': 'svc.io/zone',
-};
-
-/** Notes a label of a node whose key resembles that of a place: drivers do not read it. */
-function hintAtPlaces(marks: Marks): void {
-  for (const [key, value] of marks) {
-    if (value === undefined || placeLabels.includes(key)) continue;
-    const meant = otherNames[key] ?? nearest(key, placeLabels);
-    if (meant !== undefined) note(`no driver reads label ${key}; did you mean ${meant}?`);
-  }
-}
-
 async function mark(
   what: 'label' | 'annotation',
   words: readonly string[],
@@ -82,7 +64,7 @@ async function mark(
     const annotations = marked(metadata.annotations, marks, what, overwrite);
     return { ...object, metadata: { ...metadata, annotations } };
   };
-  if (what === 'label' && targets.some(({ kind }) => kind.kind === 'Node')) hintAtPlaces(marks);
+  if (what === 'label') hintAtPlaces(targets, Object.fromEntries(marks));
   const client = await connect();
   try {
     await forEachTarget(targets, async (target) => {

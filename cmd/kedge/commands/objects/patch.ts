@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { invalid } from 'kedge/objects';
-import type { JsonObject } from 'kedge/rpc';
+import { isJsonObject, type JsonObject } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
 import { requireWritable } from '../../connection/fields.js';
 import { forEachTarget, objectsNamedBy, slashed } from '../../connection/targets.js';
@@ -8,6 +8,7 @@ import { changeObject } from '../../connection/update.js';
 import { mergePatched, readPatch, setBy } from '../../files/patch.js';
 import { print } from '../../output/output.js';
 import { withExamples } from '../../program/examples.js';
+import { hintAtPlaces } from './place-labels.js';
 
 interface PatchOptions {
   readonly namespace: string;
@@ -31,6 +32,7 @@ async function patchObjects(words: readonly string[], options: PatchOptions): Pr
   const patch = await readPatch(options.patch);
   requireSameName(patch);
   for (const { kind } of targets) requireWritable(kind, setBy(patch));
+  if (isJsonObject(patch.labels)) hintAtPlaces(targets, patch.labels);
   const client = await connect();
   try {
     await forEachTarget(targets, async (target) => {
