@@ -26,6 +26,7 @@ import { recordedText } from './recorded-text.js';
 import type { ObjectAccess } from '../api/object-access.js';
 import type { Resources } from '../objects/resources.js';
 import { GuardedStream } from './guarded-stream.js';
+import type { StreamEnd } from './paced-ends.js';
 import type { OpenSession, Sessions } from './sessions.js';
 
 /** Options of the chain. */
@@ -189,9 +190,8 @@ export class Dispatcher {
     });
     const opening = handler.opening(first.done ? {} : first.value);
     const request = this.#rights.normalized(method, opening);
-    const further = { [Symbol.asyncIterator]: () => iterator };
-    yield* this.#session(method, context, request, (inner) =>
-      handler.call(inner, request, further),
+    yield* this.#session(method, context, request, (inner, end) =>
+      handler.call(inner, request, end.until(iterator)),
     );
   }
 
@@ -199,7 +199,7 @@ export class Dispatcher {
     method: MethodInfo,
     context: CallContext,
     request: JsonObject,
-    source: (context: CallContext) => AsyncIterable<JsonObject>,
+    source: (context: CallContext, end: StreamEnd) => AsyncIterable<JsonObject>,
   ): AsyncIterable<JsonObject> {
     const begun = this.#options.clock.monotonic();
     let session: OpenSession | undefined;
@@ -210,7 +210,7 @@ export class Dispatcher {
         const { identity, peer, requestId, transport } = context;
         session = await this.#options.sessions.open(identity, access, context.signal);
         const { signal, end } = session;
-        return { source: source({ identity, peer, requestId, transport, signal }), end };
+        return { source: source({ identity, peer, requestId, transport, signal }, end), end };
       },
       close: (failure) => {
         session?.close();

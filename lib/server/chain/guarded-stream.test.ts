@@ -14,7 +14,15 @@ describe('a stream with a begin and an end', () => {
     return new GuardedStream<number>({
       open: () => {
         log.push('open');
-        return Promise.resolve({ source: source(), end: end.signal });
+        return Promise.resolve({
+          source: source(),
+          end: {
+            signal: end.signal,
+            get isDue() {
+              return end.signal.aborted;
+            },
+          },
+        });
       },
       close: (failure) => void log.push(`close ${(failure as Error | undefined)?.message ?? ''}`),
     });
@@ -112,7 +120,15 @@ describe('a stream with a begin and an end', () => {
       const opening = new GuardedStream<number>({
         open: async () => {
           await opened;
-          return { source: numbers(), end: end.signal };
+          return {
+            source: numbers(),
+            end: {
+              signal: end.signal,
+              get isDue() {
+                return end.signal.aborted;
+              },
+            },
+          };
         },
         close: (thrown) => void log.push(`close ${(thrown as Error | undefined)?.message ?? ''}`),
       });

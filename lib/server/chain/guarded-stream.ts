@@ -1,7 +1,15 @@
-/** The source of a stream, and the signal that ends it with the signal's reason. */
+/** The end of a stream. */
+export interface GuardedEnd {
+  /** Ends the stream with its reason. */
+  readonly signal: AbortSignal;
+  /** Whether the signal will abort, so that no value is passed on any more. */
+  readonly isDue: boolean;
+}
+
+/** The source of a stream, and what ends it. */
 export interface OpenedStream<T> {
   readonly source: AsyncIterable<T>;
-  readonly end: AbortSignal;
+  readonly end: GuardedEnd;
 }
 
 /** The begin and the end of a {@link GuardedStream}. */
@@ -20,13 +28,13 @@ export interface StreamGuard<T> {
 export class GuardedStream<T> implements AsyncIterableIterator<T> {
   readonly #guard: StreamGuard<T>;
   #iterator: AsyncIterator<T> | undefined;
-  #end: AbortSignal | undefined;
+  #end: GuardedEnd | undefined;
   #isOver = false;
   /** Rejects the value that the consumer waits for. */
   #refuse: ((reason: unknown) => void) | undefined;
   // One listener for all values, because a race with one promise would leak memory per value.
   readonly #ended = (): void => {
-    const reason: unknown = this.#end?.reason;
+    const reason: unknown = this.#end?.signal.reason;
     if (this.#refuse) return this.#fail(reason, this.#refuse);
     // The consumer may wait for its reader without end: the source is freed now, and the next call gets the reason.
     this.#fail(reason, () => (this.#unreported = { reason }));
@@ -53,13 +61,15 @@ export class GuardedStream<T> implements AsyncIterableIterator<T> {
       this.#refuse = reject;
       iterator.next().then(
         (result) => {
+          if (this.#isRefused(reject)) return;
           this.#refuse = undefined;
-          if (this.#end?.aborted) return this.#fail(this.#end.reason, reject);
           if (!result.done) return resolve(result);
           this.#close();
           resolve({ done: true, value: undefined });
         },
-        (thrown: unknown) => this.#fail(this.#end?.aborted ? this.#end.reason : thrown, reject),
+        (thrown: unknown) => {
+          if (!this.#isRefused(reject)) this.#fail(thrown, reject);
+        },
       );
     });
   }
@@ -78,7 +88,7 @@ export class GuardedStream<T> implements AsyncIterableIterator<T> {
     try {
       const leaving = this.#iterator.return?.();
       // The source may wait forever.
-      if (this.#end?.aborted) leaving?.catch(() => undefined);
+      if (this.#end?.isDue) leaving?.catch(() => undefined);
       else await leaving;
     } catch (thrown) {
       failure = thrown;
@@ -88,6 +98,13 @@ export class GuardedStream<T> implements AsyncIterableIterator<T> {
       this.#close(failure);
     }
     return { done: true, value: undefined };
+  }
+
+  /** Whether the end is due. The consumer gets its reason, at the latest when the signal aborts. */
+  #isRefused(reject: (reason: unknown) => void): boolean {
+    if (!this.#end?.isDue) return false;
+    if (this.#end.signal.aborted) this.#fail(this.#end.signal.reason, reject);
+    return true;
   }
 
   #over(): Promise<IteratorResult<T, undefined>> {
@@ -106,9 +123,9 @@ export class GuardedStream<T> implements AsyncIterableIterator<T> {
         return await this.#over();
       }
       this.#end = end;
-      end.addEventListener('abort', this.#ended, { once: true });
+      end.signal.addEventListener('abort', this.#ended, { once: true });
       this.#iterator = source[Symbol.asyncIterator]();
-      if (end.aborted) this.#ended();
+      if (end.signal.aborted) this.#ended();
     } catch (thrown) {
       this.#isOver = false;
       this.#close(thrown);
@@ -130,7 +147,7 @@ export class GuardedStream<T> implements AsyncIterableIterator<T> {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#refuse = undefined;
-    this.#end?.removeEventListener('abort', this.#ended);
+    this.#end?.signal.removeEventListener('abort', this.#ended);
     this.#guard.close(failure);
   }
 }

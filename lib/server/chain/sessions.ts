@@ -14,6 +14,7 @@ import {
   type Identity,
   nodesOf,
 } from '../auth/index.js';
+import { PacedEnds, StreamEnd } from './paced-ends.js';
 
 /** Options of sessions. */
 export interface SessionOptions {
@@ -30,15 +31,15 @@ export interface SessionOptions {
 interface Session {
   readonly identity: Identity;
   readonly access: Access | undefined;
-  readonly end: AbortController;
+  readonly end: StreamEnd;
 }
 
 /** A stream in progress. */
 export interface OpenSession {
-  /** Aborts with the caller's signal and with `end`. */
+  /** Aborts with the caller's signal and with that of `end`. */
   readonly signal: AbortSignal;
-  /** Aborts when the right ends, with the error for the caller. */
-  readonly end: AbortSignal;
+  /** Is due when the right ends. */
+  readonly end: StreamEnd;
   /** Removes the stream from the sessions; to be called when it has ended. */
   close(): void;
 }
@@ -84,15 +85,17 @@ export class Sessions {
   readonly #open = new Set<Session>();
   /** The open streams of each account, oldest first. */
   readonly #accounts = new Map<string, Set<Session>>();
+  readonly #ends: PacedEnds;
   readonly #stop = new AbortController();
   #following: Promise<void> | undefined;
 
   constructor(options: SessionOptions) {
     this.#options = options;
+    this.#ends = new PacedEnds(options.clock);
   }
 
   /**
-   * Registers a stream, whose `end` aborts when its caller loses the right, and checks the right again.
+   * Registers a stream, whose `end` is due when its caller loses the right, and checks the right again.
    * @throws StatusError ResourceExhausted (TooManyStreams), Unauthenticated or PermissionDenied
    */
   async open(
@@ -102,7 +105,7 @@ export class Sessions {
   ): Promise<OpenSession> {
     const account = identity.uid ?? identity.subject;
     if (this.#open.size >= (this.#options.max ?? sessionsMax)) this.#makeRoom(account);
-    const session: Session = { identity, access, end: new AbortController() };
+    const session: Session = { identity, access, end: new StreamEnd() };
     this.#add(account, session);
     this.#follow();
     const link = linkSignals(signal, session.end.signal);
@@ -114,13 +117,13 @@ export class Sessions {
     };
     try {
       // A right that was revoked after the authentication causes no further change event: check now.
-      await this.#recheck(session);
-      session.end.signal.throwIfAborted();
+      await this.#recheck([session]);
+      session.end.throwIfDue();
     } catch (error) {
       close();
       throw error;
     }
-    return { signal: link.signal, end: session.end.signal, close };
+    return { signal: link.signal, end: session.end, close };
   }
 
   /** Ends the watch of rights. Open streams are not ended. */
@@ -138,7 +141,7 @@ export class Sessions {
     const latest = [...most].at(-1);
     if (greatest === account || !latest) throw error;
     this.#remove(greatest, latest);
-    latest.end.abort(error);
+    this.#ends.end(latest.end, error);
   }
 
   #add(account: string, session: Session): void {
@@ -159,19 +162,52 @@ export class Sessions {
     if (expiresAt === undefined) return undefined;
     const leftMs = Math.max(0, Date.parse(expiresAt) - this.#options.clock.now());
     const { clock } = this.#options;
-    return clock.setTimer(() => session.end.abort(expired()), leftMs, { background: true });
+    return clock.setTimer(() => this.#ends.end(session.end, expired()), leftMs, {
+      background: true,
+    });
   }
 
-  async #recheck(session: Session): Promise<void> {
-    const { authenticator, authorizer } = this.#options;
-    if (!authenticator.recheck) return;
+  /**
+   * Checks the rights of streams. Each token, and each access of it, is checked once, although it may have thousands of
+   * streams: all of them are checked before further events are published.
+   */
+  async #recheck(sessions: Iterable<Session>): Promise<void> {
+    const byToken = new Map<string | Identity, Session[]>();
+    for (const session of sessions) {
+      const { identity } = session;
+      addTo(byToken, identity.tokenUid ?? identity, session);
+    }
+    await Promise.all([...byToken.values()].map((ofToken) => this.#recheckToken(ofToken)));
+  }
+
+  async #recheckToken(sessions: readonly Session[]): Promise<void> {
+    const { authenticator } = this.#options;
+    const [first] = sessions;
+    if (!first || !authenticator.recheck) return;
     try {
-      const identity = await authenticator.recheck(session.identity);
-      if (session.access) await authorizer.require(identity, session.access);
-      // Objects are filtered by the node at the start of the stream.
-      if (nodesOf(identity) !== nodesOf(session.identity)) throw renarrowed();
+      const identity = await authenticator.recheck(first.identity);
+      const nodes = nodesOf(identity);
+      const byAccess = new Map<string, Session[]>();
+      for (const session of sessions) {
+        // Objects are filtered by the node at the start of the stream.
+        if (nodesOf(session.identity) !== nodes) this.#ends.end(session.end, renarrowed());
+        else addTo(byAccess, accessKey(session.access), session);
+      }
+      const checks = [...byAccess.values()].map((same) => this.#requireAccess(identity, same));
+      await Promise.all(checks);
     } catch (error) {
-      session.end.abort(error);
+      for (const { end } of sessions) this.#ends.end(end, error);
+    }
+  }
+
+  /** Ends streams of one access unless the identity has it. */
+  async #requireAccess(identity: Identity, sessions: readonly Session[]): Promise<void> {
+    const access = sessions[0]?.access;
+    if (!access) return;
+    try {
+      await this.#options.authorizer.require(identity, access);
+    } catch (error) {
+      for (const { end } of sessions) this.#ends.end(end, error);
     }
   }
 
@@ -183,15 +219,24 @@ export class Sessions {
     const follow = async (): Promise<void> => {
       while (!signal.aborted) {
         try {
-          for await (const _ of changes(signal))
-            await Promise.all([...this.#open].map((session) => this.#recheck(session)));
+          for await (const _ of changes(signal)) await this.#recheck(this.#open);
         } catch (error) {
           logger.warn('watch of rights restarts', { error: messageOf(error) });
         }
         await sleep(clock, retryMs, signal, { background: true });
-        await Promise.all([...this.#open].map((session) => this.#recheck(session)));
+        await this.#recheck(this.#open);
       }
     };
     this.#following = follow();
   }
+}
+
+function addTo<K>(groups: Map<K, Session[]>, key: K, session: Session): void {
+  const known = groups.get(key);
+  if (known) known.push(session);
+  else groups.set(key, [session]);
+}
+
+function accessKey(access: Access | undefined): string {
+  return access ? JSON.stringify([access.resource, access.verb, access.namespace]) : '';
 }

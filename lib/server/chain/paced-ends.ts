@@ -1,0 +1,93 @@
+import type { Clock } from '../../base/index.js';
+
+/** Streams that are ended in one turn of the event loop: the end of each is about 0.1 ms of work. */
+const turnMax = 32;
+
+/**
+ * The end of a stream whose caller has lost the right to it. Its values must be dropped while `isDue` is true: the signal
+ * may abort in a later turn.
+ */
+export class StreamEnd {
+  readonly #controller = new AbortController();
+  #reason: { readonly error: unknown } | undefined;
+
+  /** Aborts with the error for the caller. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Whether the stream has to end. */
+  get isDue(): boolean {
+    return this.#reason !== undefined;
+  }
+
+  /** Makes the end due. The first reason counts. Returns false if it was due. */
+  mark(error: unknown): boolean {
+    if (this.#reason) return false;
+    this.#reason = { error };
+    return true;
+  }
+
+  /** Aborts the signal if the end is due. */
+  abort(): void {
+    if (this.#reason) this.#controller.abort(this.#reason.error);
+  }
+
+  /** @throws the reason if the end is due */
+  throwIfDue(): void {
+    if (this.#reason) throw this.#reason.error;
+  }
+
+  /** The values of an iterator until the end is due; further ones are dropped. */
+  until<T>(source: AsyncIterator<T>): AsyncIterable<T> {
+    // Not a generator: its return would wait for a value that is still awaited.
+    const next = async (): Promise<IteratorResult<T>> => {
+      const result = await source.next();
+      return this.isDue ? { done: true, value: undefined } : result;
+    };
+    const end = (): Promise<IteratorResult<T>> =>
+      source.return?.() ?? Promise.resolve({ done: true, value: undefined });
+    return { [Symbol.asyncIterator]: () => ({ next, return: end }) };
+  }
+}
+
+/** Ends streams over several turns of the event loop: an account may lose its right to thousands at once. */
+export class PacedEnds {
+  readonly #clock: Pick<Clock, 'defer'>;
+  /** Streams to end, oldest first. */
+  readonly #due = new Set<StreamEnd>();
+  #endedInTurn = 0;
+  #isDeferred = false;
+
+  constructor(clock: Pick<Clock, 'defer'>) {
+    this.#clock = clock;
+  }
+
+  /** Ends a stream. From now on it is due; its signal aborts at once if few were ended in this turn. */
+  end(end: StreamEnd, error: unknown): void {
+    if (!end.mark(error)) return;
+    this.#due.add(end);
+    if (!this.#isDeferred) this.#later();
+    this.#abort();
+  }
+
+  #later(): void {
+    this.#isDeferred = true;
+    this.#clock.defer(() => {
+      this.#endedInTurn = 0;
+      this.#isDeferred = this.#due.size > 0;
+      if (!this.#isDeferred) return;
+      this.#later();
+      this.#abort();
+    });
+  }
+
+  #abort(): void {
+    for (const end of this.#due) {
+      if (this.#endedInTurn >= turnMax) return;
+      this.#endedInTurn += 1;
+      this.#due.delete(end);
+      end.abort();
+    }
+  }
+}
