@@ -107,7 +107,7 @@ export class RemoteCalls {
       throw new StatusError({
         code: 'Unavailable',
         reason: 'Unreachable',
-        message: `${this.#server} can't be reached within ${this.#timeoutMs} ms: no request was sent`,
+        message: `${this.#server} can't be reached within ${this.#timeoutMs} ms, and no request was sent; start it, or correct its address`,
       });
     }
     const leftMs = Math.max(1, endsAt - this.#clock.monotonic());

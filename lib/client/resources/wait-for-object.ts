@@ -54,7 +54,7 @@ export async function waitForObject<T extends ApiObject>(
     throw new StatusError({
       code: 'DeadlineExceeded',
       reason: 'WaitedInVain',
-      message: `${source.kind} "${keyString(key)}" did not meet the condition within ${timeoutMs} ms; it ${seen ? `is ${status ?? 'without a status'}` : 'does not exist'}`,
+      message: `${source.kind} "${keyString(key)}" did not meet the condition ${signal?.aborted ? 'before the wait was aborted' : `within ${timeoutMs} ms`}; it ${seen ? `is ${status ?? 'without a status'}` : 'does not exist'}`,
       resource: { kind: source.kind, ...key },
     });
   } finally {
