@@ -44,8 +44,8 @@ export function userRules(): AdmissionRules<User> {
           field: 'node',
           description: 'only a service account can represent a node; set kind to serviceAccount',
         });
-      // An account without a node has the rights of the agents of all nodes, and one that is moved gets those of another
-      // node: the writer must hold all rights of its policies.
+      // An account without a node has the rights of the agents of all nodes, and one that is moved gets those of
+      // another node: the writer must hold all rights of its policies.
       if (before?.node && before.node !== user.node)
         for (const name of user.policies ?? [])
           violations.push(...(await grantViolations(context, name, 'node')));
@@ -111,7 +111,7 @@ export function policyRules(): AdmissionRules<Policy> {
       const names = holders.slice(0, 3).map((user) => user.name);
       throw failedPrecondition(
         'InUse',
-        `policy "${policy.name}" is attached to ${holders.length} users (${names.join(', ')}${holders.length > 3 ? ', ...' : ''}); detach it first`,
+        `policy "${policy.name}" is attached to ${holders.length === 1 ? '1 user' : `${holders.length} users`} (${names.join(', ')}${holders.length > 3 ? ', ...' : ''}); detach it first`,
         { kind: 'Policy', name: policy.name },
       );
     },

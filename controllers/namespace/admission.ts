@@ -46,7 +46,7 @@ export function namespaceRules(): AdmissionRules<Namespace> {
         .join(', ');
       throw failedPrecondition(
         'NotEmpty',
-        `namespace "${namespace.name}" contains ${content.length} objects (${some}${content.length > 3 ? ', ...' : ''}); delete them first, or with it: kedge delete namespace ${namespace.name} --cascade (in the API: cascade=true)`,
+        `namespace "${namespace.name}" contains ${content.length === 1 ? '1 object' : `${content.length} objects`} (${some}${content.length > 3 ? ', ...' : ''}); delete them first, or with it: kedge delete namespace ${namespace.name} --cascade (in the API: cascade=true)`,
         resource,
       );
     },

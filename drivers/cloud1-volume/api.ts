@@ -69,7 +69,10 @@ export class Cloud1Api {
       yield* body.list(key);
       if (!body.optional('links')?.optional('pages')?.has('next')) return;
     }
-    throw new DriverError('Internal', `${call.name} has more than ${pagesMax} pages`);
+    throw new DriverError(
+      'Internal',
+      `${call.name} has more than ${pagesMax} pages; delete unused volumes and snapshots`,
+    );
   }
 
   async #all<T>(

@@ -11,7 +11,7 @@ export function described({ cluster, uid }: Mark, name: string): string {
   return `kedge cluster=${cluster} volume=${uid} name=${name}`;
 }
 
-/** Reads the mark in a volume's description; undefined if this driver did not create the volume. */
+/** Reads the mark in a volume's description; undefined if the description has none. */
 export function markOf(description: string): Mark | undefined {
   const form = /^kedge cluster=(\S*) volume=(\S+) name=(\S*)/;
   const [, cluster, uid, createdFor] = form.exec(description) ?? [];

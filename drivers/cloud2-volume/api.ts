@@ -61,7 +61,10 @@ export class Cloud2Api {
       page = body.optional('meta')?.optional('pagination')?.optionalId('next_page');
     }
     if (page === undefined) return found;
-    throw new DriverError('Internal', `${call.name} has more than ${pagesMax} pages`);
+    throw new DriverError(
+      'Internal',
+      `${call.name} has more than ${pagesMax} pages; delete unused volumes and snapshots`,
+    );
   }
 
   /** Returns the volumes that match a query by name or by labels. */

@@ -76,7 +76,10 @@ export class Cloud3Api {
       token = answer.optionalText('NextToken');
       if (token === undefined || token === '') return found;
     }
-    throw new DriverError('Internal', `${action} has more than ${pagesMax} pages`);
+    throw new DriverError(
+      'Internal',
+      `${action} has more than ${pagesMax} pages; delete unused volumes and snapshots`,
+    );
   }
 
   /** The volumes that match filters. @param about uids of the volumes, for the journal */

@@ -84,7 +84,7 @@ export class Ec2Client {
     return this.#loaded;
   }
 
-  /** Finds the credentials of a caller, without a call of EC2. @throws DriverError if there are none */
+  /** Finds the credentials of a caller, without a call of EC2. @throws DriverError if it finds none in time */
   async requireCredentials(caller: Ec2Caller): Promise<void> {
     await this.#keys(this.#client(caller), caller);
   }
@@ -146,7 +146,7 @@ export class Ec2Client {
     if (typeof text === 'string') return text;
     throw new DriverError(
       changes(action) ? 'Timeout' : 'Unavailable',
-      `Amazon EBS answered ${action} with an empty body`,
+      `Amazon EBS answered ${action} with an empty body; check the endpoint of [drivers.cloud3-block] and proxies`,
     );
   }
 
@@ -155,7 +155,7 @@ export class Ec2Client {
     const late = (): Error =>
       new DriverError(
         'Unavailable',
-        `the credentials for Amazon EBS in ${region} were not found in ${this.#timeoutMs} ms`,
+        `the credentials for Amazon EBS in ${region} were not found in ${this.#timeoutMs} ms; they are looked for again`,
       );
     const { clock } = this.provider;
     try {
@@ -227,7 +227,7 @@ const entities: Readonly<Record<string, string>> = {
   '&amp;': '&',
 };
 
-/** The text of the first element with a name, without attributes and child elements; empty if there is none. */
+/** The text of the first element with a name that has no attributes and no child elements; empty if there is none. */
 export function elementText(xml: string, name: string): string {
   const [, text = ''] = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml) ?? [];
   return text.replaceAll(/&(lt|gt|quot|apos|amp);/g, (entity) => entities[entity] ?? entity);

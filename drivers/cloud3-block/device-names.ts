@@ -31,12 +31,15 @@ export class DeviceNames {
     const now = this.#clock.monotonic();
     const chosen = this.#chosen.get(id) ?? new Map<string, number>();
     for (const [name, until] of chosen) if (until <= now) chosen.delete(name);
-    // Names that were never used come before those that were.
     const free = names.find((name) => !devices.includes(name) && !chosen.has(name));
     if (free === undefined)
-      throw new DriverError('QuotaExceeded', `instance ${id} has no free device name`, {
-        retryElsewhere: true,
-      });
+      throw new DriverError(
+        'QuotaExceeded',
+        `instance ${id} has no free device name; move workloads to another node`,
+        {
+          retryElsewhere: true,
+        },
+      );
     chosen.set(free, now + chosenMs);
     this.#chosen.set(id, chosen);
     return free;

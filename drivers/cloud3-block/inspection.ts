@@ -165,7 +165,7 @@ function snapshotResource({ id, sizeGib, tags }: CloudSnapshot): ProviderResourc
   };
 }
 
-/** The volumes and snapshots in the region of a class. */
+/** Lists the volumes and snapshots in the region of a class. A warning replaces snapshots that it may not list. */
 export async function listResources(
   api: Cloud3Api,
   request: OrphanRequest,

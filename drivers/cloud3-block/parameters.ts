@@ -90,8 +90,8 @@ function placeViolations(
 }
 
 /**
- * Finds regions and combinations of parameters that the provider always refuses. References are validated once they are
- * resolved.
+ * Finds names of regions that the SDK refuses, combinations that the provider refuses, and credentials without one of
+ * their parts. The value of a parameter that is a secret reference is validated once it is resolved.
  */
 export function combinationViolations(
   parameters: Parameters,

@@ -13,7 +13,7 @@ import { callerOf } from './parameters.js';
 
 /** States in which a volume does not exist any more. */
 export const gone: readonly string[] = ['deleting', 'deleted'];
-/** The same for a deletion, which waits a while for its end. */
+/** The state in which a deletion takes a volume for gone: it waits a while for the end of `deleting`. */
 export const deleted: readonly string[] = ['deleted'];
 
 /** The name of a volume at the provider, by which an imported one is recognized. */
@@ -43,7 +43,7 @@ export class VolumeReads {
     });
   }
 
-  /** The volume with an id, of any owner; undefined if there is none. */
+  /** The volume with an id, of any owner; undefined if there is none, or its state is one of `absent`. */
   async withId(request: CallContext, id: string, absent = gone): Promise<CloudVolume | undefined> {
     const caller = callerOf(request);
     const lane = `id ${this.#api.client.identity(caller)}`;
@@ -97,8 +97,8 @@ export class VolumeReads {
   }
 
   /**
-   * The volume that a deletion finds; undefined if there is none. A region without a host does not exist, so it has no
-   * volume whose creation was not sent: a class with a misspelled region leaves nothing behind.
+   * The volume that a deletion finds; undefined if there is none. If the host of the region is unknown, there is none
+   * without a handle and a sent creation: the volume of a class with a misspelled region can be deleted.
    */
   async toDelete(request: DeleteRequest, isSent: boolean): Promise<CloudVolume | undefined> {
     try {

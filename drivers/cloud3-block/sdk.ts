@@ -9,8 +9,8 @@ import {
 } from '@kedge/driver-sdk/provider';
 
 /*
- * The part of the SDK that the driver uses. The SDK is an optional package, so that these sources must not need its
- * types; a test compares them where it is installed.
+ * The part of the SDK that the driver uses. The SDK is an optional package: these sources compile without its types. A
+ * test compares the types where the package is installed.
  */
 
 /** The actions of EC2 that the driver calls. */

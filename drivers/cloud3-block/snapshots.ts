@@ -59,7 +59,7 @@ export class Cloud3Snapshots implements BlockSnapshots {
     if (name === providerName(request.snapshot.uid)) return found;
     throw new DriverError(
       'InvalidParameters',
-      `snapshot ${id} at Amazon EBS has the name ${name === '' ? 'none' : name}: it does not belong to snapshot ${request.snapshot.uid}; restore its tag ${tagKeys.name} if it was changed`,
+      `snapshot ${id} at Amazon EBS has ${name === '' ? 'no name' : `the name ${name}`}: it does not belong to snapshot ${request.snapshot.uid}; restore its tag ${tagKeys.name} if it was changed`,
     );
   }
 
@@ -162,7 +162,10 @@ export class Cloud3Snapshots implements BlockSnapshots {
           `snapshot ${handle} at Amazon EBS has the name ${found.tags[tagKeys.name] ?? 'none'}: it does not belong to snapshot ${snapshot.uid}; restore its tag ${tagKeys.name} if it was changed`,
         );
       if (found.state === 'error')
-        throw new DriverError('Internal', `snapshot ${handle} at Amazon EBS is in state error`);
+        throw new DriverError(
+          'Internal',
+          `snapshot ${handle} at Amazon EBS is in state error; restore another one`,
+        );
       if (found.state !== 'completed') return { type: 'pending', pollAfterMs: 2_000 };
       const source = { SnapshotId: handle };
       return this.#of.volumes.create(request, Math.max(wanted, found.sizeGib), source);

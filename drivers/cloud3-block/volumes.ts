@@ -152,7 +152,7 @@ export class Cloud3Volumes {
     const why =
       kmsKeyId === ''
         ? 'it is created again'
-        : 'EBS drops volumes whose kmsKeyId it can not use: check that the key exists in the region, is enabled, and may be used by these credentials';
+        : "EBS drops volumes whose kmsKeyId it can't use: check that the key exists in the region, is enabled, and may be used by these credentials";
     throw new DriverError(
       kmsKeyId === '' ? 'Unavailable' : 'InvalidParameters',
       `Amazon EBS accepted volume ${id}, which does not exist any more; ${why}`,
@@ -242,7 +242,9 @@ export class Cloud3Volumes {
     await operations.clear('delete');
   }
 
-  /** Grows an attached or detached volume and returns its size in bytes. The size counts while EBS still optimizes. */
+  /**
+   * Grows an attached or detached volume, and returns its size in bytes as soon as EBS has it: it may still optimize.
+   */
   async grow(request: ExpandRequest): Promise<bigint | Pending> {
     const { operations, parameters, handle } = request;
     const sizeGib = requireSize(request.sizeBytes, parameters);

@@ -193,7 +193,10 @@ export class Cloud4Api {
       pageToken = body.optionalText('nextPageToken');
       if (pageToken === undefined || pageToken === '') return found;
     }
-    throw new DriverError('Internal', `a list of Google Cloud has more than ${pagesMax} pages`);
+    throw new DriverError(
+      'Internal',
+      `a list of Google Cloud has more than ${pagesMax} pages; delete unused disks and snapshots`,
+    );
   }
 
   /** Returns the disks of a zone. */

@@ -23,7 +23,7 @@ export class Cloud4Attachments {
     this.#disks = disks;
   }
 
-  /** Attaches a disk. One of a ReadOnlyMany volume is attached read-only, and to several instances. */
+  /** Attaches a disk. One of a ReadOnlyMany volume is attached read-only, and may be attached to several instances. */
   async attach(request: BlockAttachRequest, link: string): Promise<AttachResult | Pending> {
     const { instance, volume, operations } = request;
     const { api, client } = this.#requests;
@@ -73,7 +73,7 @@ export class Cloud4Attachments {
   }
 
   /**
-   * Refuses an attachment that this driver did not make.
+   * Refuses an attachment that differs from those that this driver makes.
    * @throws DriverError InUse if the instance has the disk under another device name, or in another mode
    */
   async #requireOwn(

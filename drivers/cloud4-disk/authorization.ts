@@ -44,7 +44,10 @@ export class Authorizations {
     const late = (cause: 'deadline' | 'cancelled'): Error =>
       cause === 'cancelled'
         ? new DriverError('Timeout', `the wait for ${what} was cancelled`)
-        : new DriverError('Unavailable', `Google Cloud gave no ${what} in ${timeoutMs} ms`);
+        : new DriverError(
+            'Unavailable',
+            `Google Cloud gave no ${what} in ${timeoutMs} ms; it is requested again`,
+          );
     let isOver = false;
     try {
       return await withDeadline(clock, timeoutMs, signal, late, () =>
@@ -67,7 +70,7 @@ export class Authorizations {
 
   /**
    * Returns the authorization of a request.
-   * @throws DriverError InvalidParameters for a key that can't sign; Unavailable without default credentials
+   * @throws DriverError InvalidParameters for a key that can't sign; Unavailable if the default credentials give no
    */
   async of(identity: Identity, signal: AbortSignal): Promise<Authorization> {
     const headers = await (identity.key
@@ -76,7 +79,10 @@ export class Authorizations {
     const authorization = headers.get('authorization') ?? '';
     const token = authorization.replace(/^Bearer /i, '');
     if (token === '')
-      throw new DriverError('Unavailable', 'the credentials of Google Cloud gave no token');
+      throw new DriverError(
+        'Unavailable',
+        'the credentials of Google Cloud gave no token; check the service account, or set credentialsJSON to another key',
+      );
     const charged = headers.get('x-goog-user-project');
     return { token, headers: charged === null ? {} : { 'x-goog-user-project': charged } };
   }
@@ -127,7 +133,7 @@ export class Authorizations {
 
   /**
    * Returns the project of the node, as its metadata server names it.
-   * @throws DriverError InvalidParameters if there is no metadata server
+   * @throws DriverError InvalidParameters if there is no metadata server; Unavailable if it does not answer in time;
    */
   async projectOfNode(signal: AbortSignal): Promise<string> {
     this.#project ??= await this.#inTime('project of the node', signal, async () => {

@@ -209,7 +209,7 @@ export class Cloud4Disks {
     return { project, zone: zoneOf(request), name: volumeName(request.volume) };
   }
 
-  /** Ends the deletion of an absent disk. Pending for a minute if an unanswered creation may still create it. */
+  /** Ends the deletion of an absent disk, after a minute without it if an unanswered creation may still create it. */
   async #gone({ operations, volume }: CallContext): Promise<void | Pending> {
     const kept = [await operations.get('provision'), await operations.get('restore')];
     if (kept.every((text) => text === undefined)) return undefined;

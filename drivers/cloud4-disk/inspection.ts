@@ -220,7 +220,7 @@ function snapshotResource(snapshot: CloudSnapshot): ProviderResource {
   };
 }
 
-/** The disks in the zone of a class, and the snapshots of its project. Needs permissions to list them. */
+/** Lists the disks in the zone of a class and the snapshots of its project. A warning replaces what it may not list. */
 export async function listResources(
   requests: Requests,
   request: OrphanRequest,
@@ -239,7 +239,8 @@ export async function listResources(
       warnings.push(`${what} can't be listed: ${message}`);
       return [];
     });
-  if (zone === '') warnings.push("disks can't be listed: the class names no zone");
+  if (zone === '')
+    warnings.push("disks can't be listed: the class names no zone; add parameter zone to it");
   const disks =
     zone === ''
       ? []

@@ -84,7 +84,7 @@ export class Requests {
     return identity;
   }
 
-  /** Returns the project of a class: its parameter, else that of the node. @throws DriverError */
+  /** Returns the project of a class: its parameter, else that of the node. @throws DriverError without either */
   async projectOf({
     parameters: { project = '' },
     signal,
@@ -92,7 +92,7 @@ export class Requests {
     return project === '' ? this.#authorizations.projectOfNode(signal) : project;
   }
 
-  /** Whether an operation that is stored as `kind` still runs. Removes the record of one that has ended. */
+  /** Whether an operation that is stored as `kind` still runs. Removes the record of one that does not. */
   async runs(
     caller: Caller,
     operations: Operations,

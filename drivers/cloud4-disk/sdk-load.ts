@@ -38,8 +38,8 @@ function* namesIn(value: unknown): Generator<string> {
 }
 
 /**
- * Reduces the definitions of all of Compute Engine to some services and the messages that they need. The SDK converts all
- * definitions at the construction of its first client, which takes seconds.
+ * Reduces the definitions of all of Compute Engine to some services and the messages that they need. The SDK converts
+ * all definitions at the construction of its first client, which takes seconds.
  * @throws TypeError if they have another form
  */
 export function reduceDefinitions(definitions: unknown, wanted: readonly string[]): void {
@@ -125,7 +125,8 @@ const unused = {
 };
 
 /**
- * Loads the part of the SDK that the driver uses, in turns of the event loop; all of the SDK if it has another structure.
+ * Loads the part of the SDK that the driver uses, in turns of the event loop; all of the SDK if it has another
+ * structure.
  * @throws DriverError Unavailable if it is not installed, with the command that installs it
  */
 export async function loadSdkInTurns(place: PackagePlace = ownPlace()): Promise<Sdk> {
@@ -139,7 +140,7 @@ export async function loadSdkInTurns(place: PackagePlace = ownPlace()): Promise<
 }
 
 /**
- * Loads the whole SDK at once, which takes two seconds.
+ * Loads the whole SDK at once, which takes about two seconds.
  * @throws DriverError Unavailable if it is not installed, with the command that installs it
  */
 export function loadSdk(place: PackagePlace = ownPlace()): Sdk {
@@ -151,7 +152,7 @@ export function loadSdk(place: PackagePlace = ownPlace()): Sdk {
     const { message } = thrown as Error;
     throw new DriverError(
       'Internal',
-      `package ${computePackage.name} is not installed completely: ${message}`,
+      `package ${computePackage.name} is not installed completely: ${message}; install it again: ${place.command} ${computePackage.name}@${computePackage.version}`,
       { cause: thrown },
     );
   }

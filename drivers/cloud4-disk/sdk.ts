@@ -1,8 +1,8 @@
 import type { OptionalPackage } from '@kedge/driver-sdk/provider';
 
 /*
- * The part of the SDK that the driver uses. The SDK is an optional package, so that these sources must not need its
- * types; a test compares them where it is installed.
+ * The part of the SDK that the driver uses. The SDK is an optional package: these sources compile without its types. A
+ * test compares the types where the package is installed.
  */
 
 /** The result of a read. */
@@ -10,10 +10,12 @@ export type Answer = Promise<readonly [unknown, ...unknown[]]>;
 /** The result of a call that starts an operation. */
 export type Started = Promise<readonly [{ readonly latestResponse: unknown }, ...unknown[]]>;
 
-/** Requests name resources by strings; bodies are `...Resource`. A test holds the forms against the types of the SDK. */
+/**
+ * Requests name resources by strings; bodies are `...Resource`. A test compares the forms with the types of the SDK.
+ */
 export type Request = object;
 
-/** Without `autoPaginate`, a list is one request, and its third result the body. */
+/** With `autoPaginate` false, a list is one request, and its third result is the body. */
 interface ListOptions {
   readonly autoPaginate: false;
 }

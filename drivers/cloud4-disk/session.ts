@@ -35,10 +35,7 @@ export interface Clients {
 
 /** A call in progress. */
 interface Running {
-  /** Makes the request of the call. */
   readonly send: (url: string, init: RequestParts) => Promise<ReplyParts>;
-  /** Why its request failed. The SDK does not pass every error on unchanged. */
-  error?: DriverError;
 }
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -82,9 +79,9 @@ function madeClients(sdk: ComputeSdk): Clients {
 }
 
 /**
- * Calls of the SDK. The SDK knows paths, fields and forms; the requests themselves are made by a {@link ProviderClient},
- * because the SDK has no deadline (googleapis/gax-nodejs#1302): its clients get an authentication client whose `fetch`
- * finds the call by the asynchronous context.
+ * Calls of the SDK. The SDK knows paths, fields and forms; the requests themselves are made by a
+ * {@link ProviderClient}, because the SDK has no deadline (googleapis/gax-nodejs#1302): its clients get an
+ * authentication client whose `fetch` finds the call by the asynchronous context.
  */
 export class Session {
   readonly #client: ProviderClient;

@@ -115,7 +115,7 @@ export class Cloud4Snapshots implements BlockSnapshots {
             sourceDisk: diskHandle(source),
             description: described({ cluster, uid: snapshot.uid, createdFor }),
           }),
-        // The operation ends with the copy, and the data is that of the call long before.
+        // The operation ends when the data is copied, but the data is fixed long before that.
         state: (id) => this.#state(caller, id, find),
       });
     } catch (error) {

@@ -41,7 +41,7 @@ export const placeRules: readonly LookingRule[] = [
       write: post(kind, `/v1/namespaces/n/${plural}`, object),
       against: remove('/v1/namespaces/n'),
       refused: terminating,
-      mirrored: { status: 412, message: /contains 1 objects/, guard: { kind, index: 'namespace' } },
+      mirrored: { status: 412, message: /contains 1 object /, guard: { kind, index: 'namespace' } },
     }),
   ),
   {

@@ -197,7 +197,7 @@ export const useRules: readonly LookingRule[] = [
     write: post('User', '/v1/admin/users', { name: 'u', policies: ['p'] }),
     against: remove('/v1/admin/policies/p'),
     refused: { status: 400, message: /policy "p" does not exist/ },
-    mirrored: { status: 412, message: /attached to 1 users \(u\)/, guard: { kind: 'User' } },
+    mirrored: { status: 412, message: /attached to 1 user \(u\)/, guard: { kind: 'User' } },
   },
   {
     rule: 'User :attachPolicy: the policy exists',
@@ -214,7 +214,7 @@ export const useRules: readonly LookingRule[] = [
     write: { method: 'POST', path: '/v1/admin/users/u:attachPolicy', body: { policy: 'p' } },
     against: remove('/v1/admin/policies/p'),
     refused: { status: 400, message: /policy "p" does not exist/ },
-    mirrored: { status: 412, message: /attached to 1 users \(u\)/, guard: { kind: 'User' } },
+    mirrored: { status: 412, message: /attached to 1 user \(u\)/, guard: { kind: 'User' } },
   },
   {
     rule: 'User: the writer has what the policies that are added allow',

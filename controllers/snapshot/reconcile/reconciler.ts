@@ -65,7 +65,7 @@ export class SnapshotReconciler {
           request,
           snapshot,
           'RestoreInFlight',
-          `${snapshot.restoresInFlight?.length ?? 0} volumes are being restored from it; it is deleted afterwards`,
+          `number of volumes that are being restored from it: ${snapshot.restoresInFlight?.length ?? 0}; it is deleted afterwards`,
         );
       case 'start':
         return this.#making.start(situation, action.source, request);

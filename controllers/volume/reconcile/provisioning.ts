@@ -203,8 +203,8 @@ export class Provisioning {
   }
 
   /**
-   * V4, V5, V7, V8 by the class of the error. A store conflict is not a failure: retry. Another place without an earlier
-   * refusal is used at once, which is not an attempt of the present one.
+   * V4, V5, V7, V8 by the class of the error. A store conflict is not a failure: the call is repeated. A place that has
+   * not refused the volume yet is used at once, and this is no attempt in the present place.
    */
   async #failed(
     situation: VolumeSituation,

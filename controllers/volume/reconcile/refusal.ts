@@ -37,8 +37,8 @@ export async function mayBeThere(operations: Operations): Promise<boolean> {
 
 /**
  * Whether the reclaim policy permits the removal of a volume, whose parameters the driver refuses, without a deletion.
- * If something of it may be at the provider, only the policy of the volume itself does: that of a class is no decision
- * to leave it there.
+ * If something of it may be at the provider, the policy of the volume itself must permit it: the policy of a class does
+ * not decide that something is left there.
  */
 export async function isRetained(
   { volume, storageClass }: VolumeSituation,

@@ -234,7 +234,9 @@ export class ProviderClient {
     return new DriverError(kind, redacted(message, secretsOf(call)), options);
   }
 
-  /** Returns the delay that a refusal by the rate limit requests, at least a second, milliseconds. */
+  /**
+   * Returns the delay that a refusal by the rate limit requests, milliseconds: at least a second, else `otherwiseMs`.
+   */
   #retryAfter({ headers }: TransportReply, otherwiseMs = throttledMs): number {
     const seconds = Number(headers['retry-after'] ?? Number.NaN);
     if (seconds >= 0) return Math.max(seconds * 1_000, 1_000);

@@ -43,7 +43,7 @@ export interface JournalFiles {
 export interface JournalContent {
   /** In the order of their undo: freezes, mounts, loop devices. */
   readonly states: readonly NodeState[];
-  /** The states whose damaged record was rewritten. */
+  /** The states of damaged records that were recognized by their name. Their records are rewritten if possible. */
   readonly repaired: readonly NodeState[];
   /** Places of records that can't be read; they were set aside. */
   readonly damaged: readonly string[];
@@ -216,8 +216,8 @@ function nameOf(state: NodeState): string {
 }
 
 /**
- * Returns the state of a record name, without the identity of a loop's file; undefined if the name is not a record name,
- * or its place is not one of `places`.
+ * Returns the state of a record name, without the identity of a loop's file; undefined if the name is not a record
+ * name, or its place is not one of `places`.
  */
 function stateNamed(name: string, places: readonly string[]): NodeState | undefined {
   const [, type, uid] = /^(freeze|loop|mount)-(.+)-[0-9a-f]{16}$/.exec(name) ?? [];

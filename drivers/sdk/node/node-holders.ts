@@ -29,7 +29,7 @@ async function partsOf(device: string): Promise<readonly string[]> {
 /** Maximum number of concurrently read descriptors of a process, which may have a million. */
 const descriptorsAtOnce = 64;
 
-/** Names of the links to the open files of a process. Empty for a process that ended or belongs to another user. */
+/** The links of a process to its working directory, its root and, as far as they can be read, its open files. */
 async function* openFiles(base: string): AsyncGenerator<string> {
   yield* ['cwd', 'root'];
   try {
@@ -56,7 +56,7 @@ const processesWithFiles: Holders = {
   },
 };
 
-/** Whether the kernel has an ext4 or xfs file system of a device in use, in any mount namespace. */
+/** Whether an ext4 or xfs file system of a device or its partitions is in use, in any mount namespace. */
 export async function hasFileSystem(device: string): Promise<boolean> {
   const places = (await partsOf(device)).flatMap((part) =>
     ['ext4', 'xfs'].map((fsType) => `/sys/fs/${fsType}/${part}`),
@@ -80,7 +80,10 @@ const mountsBelow: Holders = {
   },
 };
 
-/** Mounts of the device and of its partitions, in every mount namespace. */
+/**
+ * Mounts of the device and of its partitions. Those of other file systems than ext4 and xfs are found only in this
+ * namespace.
+ */
 const mountNamespaces: Holders = {
   async holders({ device }) {
     if (device === undefined) return [];

@@ -63,7 +63,7 @@ export interface NodeHost {
   /** Runs a program. Freezing, loop devices and mounting are done by programs. */
   readonly run: RunCommand;
   readonly files: HostFiles;
-  /** Finds the processes and mounts that use a volume. */
+  /** Finds what uses a volume: processes, mounts, devices of the kernel and swap. */
   readonly holders: Holders;
   /** The work queue of this process: serializes work per key. */
   readonly turns: KeyedQueue;
@@ -73,7 +73,7 @@ export interface NodeHost {
   processMounts(): AsyncIterable<ProcessMounts>;
   /** Number of a device, as in the mount table. @throws Error ENOENT */
   deviceNumber(device: string): Promise<string>;
-  /** Whether the kernel has an ext4 or xfs file system of a device in use, in any mount namespace. */
+  /** Whether an ext4 or xfs file system of a device or its partitions is in use, in any mount namespace. */
   hasFileSystem(device: string): Promise<boolean>;
   /** Opens a directory without following a link. */
   openDirectory(path: string): Promise<OpenedDirectory>;

@@ -27,7 +27,8 @@ const abortGraceMs = 5_000;
  * Runs a program without a shell, in the C locale. Any exit code resolves, unless it was aborted. Its standard
  * input is a pipe that stays open as long as this process lives. An aborted program gets SIGTERM, and SIGKILL five
  * seconds later; the promise settles when it has ended, at the latest then.
- * @throws DriverError Unavailable naming a program that is not installed, Timeout when aborted.
+ * @throws DriverError Timeout when aborted; Unavailable naming a program that is not installed, was ended by a signal,
+ *   or wrote more than 1 MiB
  */
 export const runCommand: RunCommand = (command, args, signal) =>
   new Promise((resolve, reject) => {

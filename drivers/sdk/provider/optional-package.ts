@@ -129,8 +129,12 @@ export function loadOptional(wanted: OptionalPackage, place: PackagePlace = ownP
     return found;
   } catch (thrown) {
     const { message } = thrown as Error;
-    throw new DriverError('Internal', `package ${name} can't be loaded: ${message}`, {
-      cause: thrown,
-    });
+    throw new DriverError(
+      'Internal',
+      `package ${name} can't be loaded: ${message}; install it again: ${place.command} ${name}@${wanted.version}`,
+      {
+        cause: thrown,
+      },
+    );
   }
 }
