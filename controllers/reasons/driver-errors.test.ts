@@ -28,14 +28,19 @@ describe('the remedy of an error of a driver', () => {
   it('that the node does not permit is not a credential: it needs root, or a command of root', () => {
     const told = (message: string) =>
       driverErrors.PermissionDenied.remedy({
-        ...{ kind: 'Volume', object: volume({ status: 'Available' }), message, world: emptyWorld },
+        ...{
+          kind: 'Volume',
+          object: volume({ status: 'Available', handle: 'h' }),
+          message,
+          world: emptyWorld,
+        },
       });
     expect(
       told('backing "image" needs a kedged that runs as root; use backing "directory" otherwise'),
     ).to.include({
       ...{ type: 'wait', waitsFor: 'kedged on its node to run as root' },
       // Not a deletion: the volume may have data.
-      command: 'kedge describe volume/v -n default',
+      command: 'kedge volume explain volume/v -n default',
     });
     expect(
       told(

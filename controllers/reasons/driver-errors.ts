@@ -8,7 +8,7 @@ import { credentials, wrongParameters } from './driver-parameters.js';
 import { inputsOfInstance } from './instance-inputs.js';
 import { remainingContent } from './remaining-content.js';
 import { type ReasonEntry, unmet } from './reason.js';
-import { byKind, type Remedy, run, set, wait } from './remedy.js';
+import { byKind, type Remedy, run, set } from './remedy.js';
 import { again, canRetry, inUse, nextTry, retryCommand, storageOf } from './storage-subject.js';
 import type { About } from './world.js';
 
@@ -88,12 +88,7 @@ function notPermitted(about: About): Remedy {
     );
   const storage = storageOf(about);
   return storage && rootNeeded.isIn(message)
-    ? wait(
-        'kedged on its node to run as root',
-        'then',
-        command('describe', storage.kind === 'Volume' ? 'volume' : 'snapshot', storage.object),
-        'its class and parameters, of which others may need no root',
-      )
+    ? again(about, 'kedged on its node to run as root')
     : credentials(about, 'a credential that permits the call');
 }
 
