@@ -12,7 +12,7 @@ import {
   PlacePassed,
   placeOf,
 } from './log-frames.js';
-import { rangeOf, tails } from './logs/log-queries.js';
+import { rangeOf, type Tail, tails, withoutFirst } from './logs/log-queries.js';
 import { type LoggedRun, removed, unreadable } from './logs/run-log.js';
 
 /** Bytes that are read of a followed log at once: less than half of the 10 MB at which the engine rotates it. */
@@ -64,8 +64,8 @@ class LogReading {
   readonly #reported = new Set<number>();
   /** Runs whose unreadable output was reported. */
   readonly #damaged = new Set<number>();
-  /** The number of last frames to read of a run; all if absent. */
-  #limits: ReadonlyMap<number, number> | undefined;
+  /** The last lines to read of a run; all if absent. */
+  #limits: ReadonlyMap<number, Tail> | undefined;
 
   constructor(options: ContainerLogOptions, request: LogRequest) {
     this.#options = options;
@@ -80,7 +80,7 @@ class LogReading {
     this.#limits ??= await tails(this.#options.containers, runs, this.#request);
     for (const logged of runs) {
       const { run } = logged;
-      if (run < (this.#place?.run ?? 0) || this.#limits.get(run) === 0) continue;
+      if (run < (this.#place?.run ?? 0) || this.#limits.get(run)?.frames === 0) continue;
       const isLast = logged === runs.at(-1);
       try {
         if (this.#request.follow && isLast) yield* this.#followed(logged);
@@ -169,8 +169,9 @@ class LogReading {
     for (let framesUntil: number | undefined; ; ) {
       const reader = new LineReader(logged.run, here, framesUntil, { isFollowed: follow });
       try {
-        yield* linesOfFrames(reader, this.#pieces(logged, here, follow, signal));
-        if (how === 'whole') yield [...reader.end()];
+        const lines = linesOfFrames(reader, this.#pieces(logged, here, follow, signal));
+        const whole = how === 'whole' ? withEnd(lines, reader) : lines;
+        yield* withoutFirst(whole, this.#limitOf(logged.run)?.surplus ?? 0);
         return;
       } catch (error) {
         if (!(error instanceof PlacePassed) || !here) throw error;
@@ -189,6 +190,11 @@ class LogReading {
     return 0;
   }
 
+  /** The last lines to read of a run; undefined if the position is in it, or if all are read. */
+  #limitOf(run: number): Tail | undefined {
+    return this.#place?.run === run ? undefined : this.#limits?.get(run);
+  }
+
   /** The position, if it is in the log of this run. */
   #placeIn({ run }: LoggedRun): Place | undefined {
     return this.#place?.run === run && this.#place.seconds > 0 ? this.#place : undefined;
@@ -202,11 +208,11 @@ class LogReading {
     signal: AbortSignal,
   ): AsyncGenerator<StreamPiece> {
     const { since, until } = this.#request;
-    const limit = this.#place?.run === run ? undefined : this.#limits?.get(run);
+    const limit = this.#limitOf(run);
     const query = {
       follow,
       ...rangeOf({ since, until }, here),
-      ...(limit !== undefined && { tail: limit }),
+      ...(limit && { tail: limit.frames }),
     };
     return this.#options.containers.logs(container, query, signal);
   }
@@ -226,6 +232,15 @@ async function* linesOfFrames(
     const lines = [...reader.take(piece)];
     if (lines.length > 0) yield lines;
   }
+}
+
+/** Lines, and at the end those that a reader still has. */
+async function* withEnd(
+  lines: AsyncIterable<readonly LogLine[]>,
+  reader: LineReader,
+): AsyncGenerator<readonly LogLine[]> {
+  yield* lines;
+  yield [...reader.end()];
 }
 
 function bytesOf(lines: readonly LogLine[]): number {
