@@ -1,4 +1,4 @@
-import { type Clock, invalid, notFound, StatusError } from 'kedge';
+import { type Clock, invalid, notFound, type ObjectStore, StatusError } from 'kedge';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import type { LogCursor, LogLine } from '../agent/index.js';
@@ -6,6 +6,7 @@ import { merge } from '../agent/logs/merge.js';
 import { type Instance, instances } from '../instance/kind.js';
 import { services } from '../service/kind.js';
 import { inOrderOfTime } from './by-time.js';
+import { followedInstances } from './followed-instance.js';
 import { logOf, type LogSources, previousOf, type SourcedLine } from './log-sources.js';
 
 /**
@@ -88,6 +89,7 @@ interface Reading {
   readonly request: JsonObject;
   readonly positions: Positions;
   readonly signal: AbortSignal;
+  readonly store: ObjectStore;
   readonly clock: Clock;
   /** Whether only one instance is read. */
   readonly single: boolean;
@@ -102,23 +104,38 @@ function timeOf({ line }: InstanceLine): string {
   return 'remark' in line ? '' : (line.time ?? '');
 }
 
-async function* linesOf(
-  { options, clock, request, positions, since, until, signal, single }: Reading,
-  instance: Instance,
-): AsyncIterable<InstanceLine> {
+/** The lines of an instance; with `follow`, also those of the ones that replace it. */
+async function* linesOf(reading: Reading, instance: Instance): AsyncIterable<InstanceLine> {
+  const { request, until } = reading;
   const tail = typeof request.tail === 'number' ? request.tail : 0;
-  const follow = request.follow === true;
-  const { uid } = instance.metadata;
-  const known = positions.get(uid);
+  if (request.follow !== true) {
+    // The runtime counts lines from the end of the log.
+    const isCounted = until === undefined;
+    const lines = linesOfOne(reading, instance, isCounted ? tail : 0, reading.signal);
+    for await (const line of lastOf(lines, isCounted ? 0 : tail)) yield { instance, line };
+    return;
+  }
+  const read = (one: Instance, signal: AbortSignal): AsyncIterable<SourcedLine> =>
+    linesOfOne(reading, one, one === instance ? tail : 0, signal);
+  for await (const each of followedInstances(reading, instance, read))
+    yield { instance: each.instance, line: 'remark' in each ? each : each.item };
+}
+
+/** The lines of one instance after its position, if it has one, until the signal aborts. */
+function linesOfOne(
+  { options, clock, request, positions, since, until, single }: Reading,
+  instance: Instance,
+  tail: number,
+  signal: AbortSignal,
+): AsyncIterable<SourcedLine> {
+  const known = positions.get(instance.metadata.uid);
   const after = known && known.length > 0 ? known : undefined;
-  // The runtime counts lines from the end of the log.
-  const isCounted = until === undefined;
-  const last = isCounted ? 0 : tail;
-  const range = { tail: isCounted ? tail : 0, follow, signal, after, since, until };
+  const range = { tail, follow: request.follow === true, signal, after, since, until };
   // A reader that resumes waits for an agent that is not connected yet, for example after a restart of the daemon.
-  const reading = { request: range, fails: single && after === undefined, clock };
-  for await (const line of lastOf(logOf(options, instance, reading), last))
-    yield { instance, line };
+  return logOf(options, instance, {
+    ...{ request: range, clock },
+    fails: single && after === undefined,
+  });
 }
 
 /**
@@ -193,7 +210,7 @@ async function* logs(
   if (until !== undefined) refuseWith('until', ['follow', 'after'], request);
   const reading = {
     ...{ options, request, positions, since, until, signal },
-    ...{ clock: parts.clock, single: found.length === 1 },
+    ...{ store: parts.store, clock: parts.clock, single: found.length === 1 },
   };
   const sources = found.map((instance) => linesOf(reading, instance));
   const follow = request.follow === true;
