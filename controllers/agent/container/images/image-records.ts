@@ -71,6 +71,12 @@ export class ImageRecords {
     }
   }
 
+  /** Those of some images that have no record: they belong to other users of the engine. */
+  async unrecorded(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const own = new Set((await this.all()).map(({ id }) => id));
+    return new Set(ids.filter((id) => !own.has(id)));
+  }
+
   /** Records the pull or load of an image under a name. An earlier record keeps its names and its origin. */
   async brought(id: string, name: string, origin: ImageOrigin, now: number): Promise<void> {
     const before = await this.find(id);
@@ -84,7 +90,12 @@ export class ImageRecords {
     if (before) await this.#write({ ...before, usedAt: now });
   }
 
-  async forget(id: string): Promise<void> {
+  /**
+   * Removes the record of an image that was removed.
+   * @param usedAt that of the record when the removal was decided: a later pull or load of the image is kept
+   */
+  async forget(id: string, usedAt: number): Promise<void> {
+    if ((await this.find(id))?.usedAt !== usedAt) return;
     await rm(this.#file(id), { force: true });
   }
 

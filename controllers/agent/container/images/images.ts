@@ -131,7 +131,10 @@ export class Images {
     const { credentialsOf, images } = this.#options;
     const { repository, version } = reference;
     const progress = new PullProgress(name);
-    const before = new Set((await images.list(signal)).map(({ id }) => id));
+    // Before the pull: a prune may remove an image and its record meanwhile.
+    const foreign = await this.#options.records?.unrecorded(
+      (await images.list(signal)).map(({ id }) => id),
+    );
     let found: FoundCredentials | undefined;
     try {
       found = credentialsOf?.(reference);
@@ -150,15 +153,19 @@ export class Images {
     }
     const image = await images.inspect(name, signal);
     if (!image) throw new ImageError(imageRemoved.format({ image: name }));
-    await this.#record(image, name, before);
+    await this.#record(image, name, foreign);
     return { id: image.id, digest: digestOf(image, name) };
   }
 
   /** Records a pulled image. Skips an unrecorded image that the engine had before: it may belong to another user. */
-  async #record({ id }: EngineImage, name: string, before: ReadonlySet<string>): Promise<void> {
+  async #record(
+    { id }: EngineImage,
+    name: string,
+    foreign: ReadonlySet<string> | undefined,
+  ): Promise<void> {
     const { records, clock } = this.#options;
     if (!records) return;
-    if (before.has(id) && !(await records.find(id))) return;
+    if (foreign?.has(id)) return;
     await records.brought(id, name, 'pulled', clock.now());
   }
 }

@@ -18,9 +18,11 @@ describe('the records of images during a prune', () => {
   let engine: EngineImage[];
   let removed: string[];
   let here: Instance[];
+  let whileLoading: () => Promise<void>;
   beforeEach(async () => {
     removed = [];
     here = [];
+    whileLoading = () => Promise.resolve();
     directory = await mkdtemp(join(tmpdir(), 'kedge-records-'));
     records = new ImageRecords(directory);
     engine = [];
@@ -35,10 +37,11 @@ describe('the records of images during a prune', () => {
         list: () => Promise.resolve([...engine]),
         inspect: (wanted: string) =>
           Promise.resolve(engine.find(({ id: own, tags }) => [own, ...tags].includes(wanted))),
-        load: () => {
+        load: async () => {
+          await whileLoading();
           const names = ['old:1', 'new:1'];
           engine.push(made('b', ['new:1']));
-          return Promise.resolve(names);
+          return names;
         },
         remove: (reference: string) => Promise.resolve(removed.push(reference) > 0),
       } as unknown as EngineImages,
@@ -93,6 +96,34 @@ describe('the records of images during a prune', () => {
     });
     expect(await images.prune(signal)).to.deep.equal([]);
     expect(await records.find(id)).to.include({ origin: 'pulled' });
+  });
+
+  it('are made again for an image that is removed while an archive with it is loaded', async () => {
+    const own = made('a', ['old:1']);
+    engine.push(own);
+    await records.brought(own.id, 'old:1', 'loaded', 1);
+    whileLoading = async () => {
+      await records.forget(own.id, 1);
+    };
+    const images = nodeWith(() => Promise.resolve());
+    await images.load(Readable.from([]), () => undefined, signal);
+    expect(await records.find(own.id)).to.include({ origin: 'loaded' });
+  });
+
+  it('keep an image that is loaded again or used after the list of the prune, and itself if that is after the removal', async () => {
+    const own = made('a', [name]);
+    engine.push(own);
+    await records.brought(own.id, name, 'loaded', 1);
+    let lists = 0;
+    const images = nodeWith(async () => {
+      lists += 1;
+      if (lists > 1) await records.used(own.id, 2);
+    });
+    expect(await images.prune(signal)).to.deep.equal([]);
+    expect(removed).to.deep.equal([]);
+    await records.used(own.id, 3);
+    await records.forget(own.id, 2);
+    expect(await records.find(own.id)).to.include({ usedAt: 3 });
   });
 
   it('are dropped for an image that another user of the engine removed', async () => {

@@ -76,12 +76,13 @@ export class NodeImages {
     signal: AbortSignal,
   ): Promise<readonly string[]> {
     const { images, records, clock } = this.#options;
-    const before = new Set((await images.list(signal)).map(({ id }) => id));
+    // Before the load: a prune may remove an image and its record meanwhile.
+    const foreign = await records.unrecorded((await images.list(signal)).map(({ id }) => id));
     const loaded = await images.load(tar, signal, ({ text }) => onText(text));
     for (const name of loaded) {
       const image = await images.inspect(name, signal);
       // An image that the engine had before may belong to another user of the engine.
-      if (!image || (before.has(image.id) && !(await records.find(image.id)))) continue;
+      if (!image || foreign.has(image.id)) continue;
       await records.brought(image.id, name, 'loaded', clock.now());
     }
     return loaded;
@@ -105,20 +106,22 @@ export class NodeImages {
     const { images, records } = this.#options;
     const removed: NodeImage[] = [];
     const here = new Map((await this.#list(signal, false)).map((image) => [image.id, image]));
-    for (const { id, names } of await records.all()) {
+    for (const { id, names, usedAt } of await records.all()) {
       const image = here.get(id);
       if (!image) {
         // Another user of the engine removed it, unless it was pulled or loaded after the list.
-        if (!dryRun && !(await images.inspect(id, signal))) await records.forget(id);
+        if (!dryRun && !(await images.inspect(id, signal))) await records.forget(id, usedAt);
         continue;
       }
       const foreign = image.tags.some((tag) => !names.includes(tag));
       if (foreign || !(await wants())) continue;
       // Read again: an instance may have been bound during an earlier removal.
       if (usersOf(image, await this.#options.instances()).length > 0) continue;
+      // It was pulled, loaded or used since the list.
+      if ((await records.find(id))?.usedAt !== usedAt) continue;
       if (dryRun) removed.push(image);
       else if (await this.#remove(image, signal)) {
-        await records.forget(id);
+        await records.forget(id, usedAt);
         removed.push(image);
       }
     }
