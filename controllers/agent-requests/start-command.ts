@@ -35,6 +35,16 @@ export interface CommandStarter {
 }
 
 /**
+ * The container of an instance, for a command that a user types; undefined without one. The agent of another node wrote
+ * it, so anything but an id is not shown.
+ */
+export function containerOf({
+  containerId = '',
+}: Pick<Instance, 'containerId'>): string | undefined {
+  return /^[0-9a-f]{12,64}$/.test(containerId) ? containerId : undefined;
+}
+
+/**
  * Starts a command in a workload of this node. After the deadline no start is begun, and a command that starts is ended.
  * @throws StatusError RuntimeUnavailable, NotRunning, ExecFailed, ExecTimeout
  */

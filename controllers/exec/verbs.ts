@@ -7,7 +7,7 @@ import type { ConnectedAgents } from '../agent-requests/connected-agents.js';
 import { remoteCommand } from '../agent-requests/remote-command.js';
 import { instances } from '../instance/kind.js';
 import { otherNodeOf } from '../node/other-node.js';
-import { startCommand, targetOf } from '../agent-requests/start-command.js';
+import { containerOf, startCommand, targetOf } from '../agent-requests/start-command.js';
 
 /** Options of the exec methods. */
 export interface ExecVerbOptions {
@@ -89,10 +89,11 @@ async function start(
     const here = options.node ?? instance.node ?? '';
     return startCommand({ node: here, runtimes, clock }, targetOf(instance), spec);
   }
+  const container = containerOf(instance);
   const remedy =
-    instance.containerId === undefined
+    container === undefined
       ? 'run the command yourself'
-      : `type: docker exec -it ${instance.containerId} COMMAND`;
+      : `type: docker exec -it ${container} COMMAND`;
   const what = `the processes of "${namespace}/${name}"`;
   const place = { node, what, remedy, signal };
   return remoteCommand(options.agents, place, targetOf(instance), spec);

@@ -3,7 +3,7 @@ import type { LogLine, LogRequest, Runtime } from '../agent/index.js';
 import type { ConnectedAgents } from '../agent-requests/connected-agents.js';
 import type { RequestPlace } from '../agent-requests/remote-command.js';
 import { remoteLog, remotePrevious } from '../agent-requests/remote-log.js';
-import { targetOf } from '../agent-requests/start-command.js';
+import { containerOf, targetOf } from '../agent-requests/start-command.js';
 import type { Instance } from '../instance/kind.js';
 import { otherNodeOf } from '../node/other-node.js';
 import { localLog, localPrevious } from '../agent-requests/local-log.js';
@@ -42,11 +42,12 @@ function placeOf(
 ): Omit<RequestPlace, 'signal'> | undefined {
   const node = otherNodeOf(instance, here);
   if (node === undefined) return undefined;
-  const { containerId, metadata, namespace, name } = instance;
+  const { metadata, namespace, name } = instance;
+  const container = containerOf(instance);
   const remedy =
-    containerId === undefined
+    container === undefined
       ? `read the directory instances/${metadata.uid} below the data directory of its agent`
-      : `type: docker logs ${containerId}`;
+      : `type: docker logs ${container}`;
   return { node, what: `the output of "${namespace}/${name}"`, remedy };
 }
 

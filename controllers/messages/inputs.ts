@@ -29,7 +29,13 @@ export const subPathNeedsRoot = messageForm('subPath "{subPath}" needs a kedged 
 /** The command that removes a directory that kedged may not remove. Its path is a word of a shell. */
 export const removalByRoot = {
   format: (path: string): string => `type: sudo rm -rf ${path}`,
-  /** Returns the command in a message; undefined without one. */
-  commandIn: (message: string): string | undefined =>
-    /type: (sudo rm -rf (?:'(?:[^']|'\\'')*'|\S+))/.exec(message)?.[1],
+  /**
+   * Returns the command in a message; undefined without one. The agent of a node writes messages, so only the directory
+   * of a volume is accepted, which has its uid as its name.
+   */
+  commandIn: (message: string): string | undefined => {
+    const [, found, path = ''] =
+      /type: (sudo rm -rf ('(?:[^']|'\\'')*'|[\w./:@%+,-]+))/.exec(message) ?? [];
+    return /\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'?$/.test(path) ? found : undefined;
+  },
 } as const;

@@ -1,4 +1,5 @@
 import type { Instance } from '@kedge/api/kinds';
+import { shellWord } from '../messages/shell-word.js';
 import { findByKey, type Subject, type World } from './world.js';
 
 /** The name of an object on the command line. */
@@ -9,7 +10,7 @@ export interface Named {
 
 /** ` -n default`; empty for a kind without namespaces. */
 export function inNamespace({ namespace }: Named): string {
-  return namespace ? ` -n ${namespace}` : '';
+  return namespace ? ` -n ${shellWord(namespace)}` : '';
 }
 
 /** A text quoted as one word of a shell. */
@@ -17,9 +18,13 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** `kedge VERB TYPE/NAME -n NAMESPACE`. */
+/**
+ * `kedge VERB TYPE/NAME -n NAMESPACE`. Names from messages are quoted: the agent of a node writes messages, and another
+ * user types the command.
+ */
 export function command(verb: string, type: string, named: Named, more = ''): string {
-  return `kedge ${verb} ${type}/${named.name}${inNamespace(named)}${more === '' ? '' : ` ${more}`}`;
+  const object = shellWord(`${type}/${named.name}`);
+  return `kedge ${verb} ${object}${inNamespace(named)}${more === '' ? '' : ` ${more}`}`;
 }
 
 /** A command that changes some fields. */

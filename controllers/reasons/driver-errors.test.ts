@@ -4,6 +4,7 @@ import { driverErrors } from './driver-errors.js';
 import { emptyWorld } from './world.js';
 
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
+const uid = '11111111-2222-3333-4444-555555555555';
 const volume = (more: Partial<Volume>): Volume => ({
   ...{ namespace: 'default', name: 'v', storageClassName: 'c', size: '1Gi' },
   ...{ accessMode: 'ReadWriteOnce', metadata },
@@ -44,10 +45,27 @@ describe('the remedy of an error of a driver', () => {
     });
     expect(
       told(
-        "/v/u has files of other users, which kedged may not remove; type: sudo rm -rf '/v/a b'",
+        `/v has files of other users, which kedged may not remove; type: sudo rm -rf '/v b/${uid}'`,
       ),
-    ).to.include({ type: 'run', command: "sudo rm -rf '/v/a b'" });
+    ).to.include({ type: 'run', command: `sudo rm -rf '/v b/${uid}'` });
+    // Not what another agent wrote into its message.
+    for (const other of ['/home', `/v/$(id)/${uid}`, `/v;id;/${uid}`, `'/v'$(id)'/${uid}'`])
+      expect(told(`type: sudo rm -rf ${other}`).command, other).not.to.contain('rm');
     expect(told('read only token')).to.include({ command: 'kedge edit storageclass/c' });
+  });
+
+  it('whose package is missing is no other command that a message has', () => {
+    for (const command of [
+      'npm install x; id #@1',
+      'npm install --prefix $(id) y@1',
+      'npm install `id`@1',
+    ]) {
+      const message = `driver x needs the package y, which is not installed; run: ${command}`;
+      const remedy = driverErrors.Unavailable.remedy({
+        ...{ kind: 'Volume', object: volume({ status: 'Pending' }), message, world: emptyWorld },
+      });
+      expect(remedy.command, command).not.to.contain('npm');
+    }
   });
 
   it('without capacity in some zones is to wait for one of them, not a smaller volume', () => {

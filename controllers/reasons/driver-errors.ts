@@ -4,6 +4,7 @@ import { parseQuantity } from 'kedge/objects';
 import { removalByRoot } from '../messages/inputs.js';
 import { placedThere } from '../messages/placement.js';
 import { command, deletionOf, patchOf } from './commands.js';
+import { shellWord } from '../messages/shell-word.js';
 import { credentials, wrongParameters } from './driver-parameters.js';
 import { inputsOfInstance } from './instance-inputs.js';
 import { remainingContent } from './remaining-content.js';
@@ -124,7 +125,7 @@ function unavailable(about: About): Remedy {
     storage && canRetry(storage)
       ? `install the package on the node, then ${retryCommand(storage)}`
       : 'install the package on the node: the operation is retried automatically';
-  return run(`apt-get install ${packages.join(' ')}`, next);
+  return run(`apt-get install ${packages.map(shellWord).join(' ')}`, next);
 }
 
 /** The meaning of driver error kinds and their remedies. A missing kind does not compile. */

@@ -4,6 +4,7 @@ import { classMissing, driverMissing, leftElsewhere } from '../messages/storage.
 import { liveClass } from '../references/live-class.js';
 import { parameterReference, type SecretReference } from '../references/secret-reference.js';
 import { castOf, command, deletionOf, patchOf } from './commands.js';
+import { shellWord } from '../messages/shell-word.js';
 import { missingInput } from './missing-input.js';
 import { type Remedy, run, set } from './remedy.js';
 import { again, canRetry, type Storage, storageOf } from './storage-subject.js';
@@ -88,7 +89,7 @@ function missingSecret(about: About, storage: Storage): Remedy | undefined {
   const key = lacking ?? secretsOf(storage, about)[0]?.key ?? 'KEY';
   const commandLine = lacking
     ? patchOf('secret', { namespace, name }, { data: { [key]: 'VALUE' } })
-    : `kedge create secret ${name} -n ${namespace} --from-literal ${key}=VALUE`;
+    : `kedge create secret ${shellWord(name)} -n ${shellWord(namespace)} --from-literal ${shellWord(key)}=VALUE`;
   return set(`data.${key} of secret ${namespace}/${name}`, 'the value for the driver', commandLine);
 }
 

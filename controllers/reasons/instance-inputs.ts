@@ -1,5 +1,6 @@
 import { subPathRefused } from '../messages/inputs.js';
 import { command, patchOf } from './commands.js';
+import { shellWord } from '../messages/shell-word.js';
 import { missingInput } from './missing-input.js';
 import { type Remedy, run, set, wait } from './remedy.js';
 import { wrongParameters } from './driver-parameters.js';
@@ -21,9 +22,9 @@ export function inputsOfInstance(about: About<'Instance'>): Remedy {
         patchOf(kind, { namespace, name }, { data: { [key]: 'VALUE' } }),
       );
     const keys = wantedKeys(about, kind, name);
-    const literals = keys.map((wanted) => ` --from-literal ${wanted}=VALUE`).join('');
+    const literals = keys.map((wanted) => ` --from-literal ${shellWord(wanted)}=VALUE`).join('');
     return run(
-      `kedge create ${kind} ${name} -n ${namespace}${literals}`,
+      `kedge create ${kind} ${shellWord(name)} -n ${shellWord(namespace)}${literals}`,
       `create ${holder} with the values for the workload: the start is retried automatically`,
     );
   }

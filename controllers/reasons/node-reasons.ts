@@ -12,6 +12,7 @@ import {
   storageRootRefusedBy,
 } from '../messages/storage-root.js';
 import { command, deletionOf, scaleToNothing } from './commands.js';
+import { shellWord } from '../messages/shell-word.js';
 import { finalizing } from './remaining-content.js';
 import { unmet } from './reason.js';
 import { byKind, type Remedy, type RemedyOf, run, wait } from './remedy.js';
@@ -81,7 +82,7 @@ function storageRoot(about: About): Remedy {
   const path = rootIn(message);
   if (mark)
     return run(
-      markCommand.format(mark),
+      `mkdir -p ${shellWord(mark.folder)} && echo ${shellWord(mark.cluster)} > ${shellWord(mark.mark)}`,
       `mount the disk of storage root ${path ?? mark.folder} on the node, and kedged continues automatically; if this is the right directory`,
     );
   if (path === undefined)
@@ -94,7 +95,7 @@ function storageRoot(about: About): Remedy {
   return wait(
     `storage root ${path}`,
     'once its disk is mounted and kedged can read it',
-    `chmod u+rwx ${path}`,
+    `chmod u+rwx ${shellWord(path)}`,
     'to permit access by its owner, the user of kedged',
   );
 }
@@ -110,7 +111,7 @@ function otherProcess(about: About): Remedy {
   return wait(
     path === undefined ? 'the storage root of the node' : `storage root ${path}`,
     'once the other kedged that has locked it ends',
-    pid === undefined ? 'systemctl stop kedged' : `kill ${pid}`,
+    pid === undefined ? 'systemctl stop kedged' : `kill ${shellWord(pid)}`,
     'to stop the other kedged, on the node',
   );
 }
@@ -121,7 +122,7 @@ function otherCluster(about: About): Remedy {
   // With the cluster in its name, the directory is not that of a third cluster.
   const own = path === undefined || cluster === undefined ? 'VALUE' : `${path}-${cluster}`;
   return run(
-    `kedged --local-volume-root ${own}`,
+    `kedged --local-volume-root ${shellWord(own)}`,
     `mount the right disk at ${path ?? 'the storage root'}, or use a separate directory for this cluster`,
   );
 }

@@ -8,6 +8,7 @@ import {
 } from '../messages/storage.js';
 import { referredKey } from '../references/object-reference.js';
 import { command, deletionOf, inNamespace, scaleToNothing } from './commands.js';
+import { shellWord } from '../messages/shell-word.js';
 import { lost } from './driver-errors.js';
 import { topologyUnsatisfied } from './scheduling/placement.js';
 import { unmet } from './reason.js';
@@ -48,7 +49,7 @@ function sizeTooSmall(about: About<'Volume'>): Remedy {
   if (least === '')
     return run(deletionOf(about), 'delete this volume, and restore the snapshot to a larger one');
   return run(
-    `kedge volume resize ${object.name} ${least}${inNamespace(object)}`,
+    `kedge volume resize ${object.name} ${shellWord(least)}${inNamespace(object)}`,
     'resize it to the size that its snapshot requires',
   );
 }

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { type Clock, sleep } from 'kedge';
 import { merge } from '../logs/merge.js';
 import type { ExecExit, ExecOutput, ExecProcess, ExecSpec, TerminalSize } from '../runtime/exec.js';
-import { shellWord } from '../runtime/shell-word.js';
+import { shellWord } from '../../messages/shell-word.js';
 import { type BoxMode, ownerOf, withoutRights } from './privileges.js';
 import { programPath } from '../launch/process-table.js';
 import { becomeCommand, carriedEnvironment, startedWith } from './workload-environment.js';

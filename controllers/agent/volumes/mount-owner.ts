@@ -1,6 +1,6 @@
 import { DriverError } from '@kedge/driver-sdk';
 import type { VolumeMount } from '../../service/kind.js';
-import { shellWord } from '../runtime/shell-word.js';
+import { shellWord } from '../../messages/shell-word.js';
 import { openInside } from './bind-mount.js';
 
 /** Read, write and search for the group, which new files inherit. */

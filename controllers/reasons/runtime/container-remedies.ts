@@ -10,6 +10,7 @@ import {
   sourceMoved as movedSource,
 } from '../../messages/starts.js';
 import { command, patchOf, serviceOf } from '../commands.js';
+import { shellWord } from '../../messages/shell-word.js';
 import { type Remedy, run, set, wait } from '../remedy.js';
 import type { About } from '../world.js';
 import { engineTexts } from './engine-texts.js';
@@ -43,7 +44,10 @@ export function stopFailed({ object }: About<'Instance'>): Remedy {
 /** The remedy if a user of the engine paused the container. */
 export function paused({ object, message }: About<'Instance'>): Remedy {
   const name = containerPaused.read(message)?.container ?? 'CONTAINER';
-  return run(`docker unpause ${name}`, `continue the container on node ${object.node ?? ''}`);
+  return run(
+    `docker unpause ${shellWord(name)}`,
+    `continue the container on node ${object.node ?? ''}`,
+  );
 }
 
 /** The remedy for a start that the engine did not complete; undefined for other failures. */
@@ -51,19 +55,19 @@ export function engineInterrupted({ object, message }: About<'Instance'>): Remed
   const unrecorded = processUnrecorded.read(message);
   if (unrecorded)
     return run(
-      `sudo kill -9 ${unrecorded.pid}`,
+      `sudo kill -9 ${shellWord(unrecorded.pid)}`,
       `end the process that the engine does not know, on node ${object.node ?? ''}; the start is retried automatically`,
     );
   const taken = containerNameTaken.read(message);
   if (taken)
     return run(
-      `docker rm -f ${taken.container}`,
+      `docker rm -f ${shellWord(taken.container)}`,
       `remove the container with that name from node ${object.node ?? ''}, or rename it; the start is retried automatically`,
     );
   const foreign = networkForeign.read(message);
   if (foreign)
     return run(
-      `docker network rm ${foreign.network}`,
+      `docker network rm ${shellWord(foreign.network)}`,
       `remove the network that has the name of the cluster's network from node ${object.node ?? ''}; the start is retried automatically`,
     );
   if (!engineStuck.isIn(message) && !containerUnsettled.isIn(message)) return undefined;

@@ -3,6 +3,15 @@ import type { Instance } from '../../instance/kind.js';
 import { emptyWorld } from '../world.js';
 import type { Remedy } from '../remedy.js';
 import { stopFailed } from './container-remedies.js';
+import { inputMessages } from '../../messages/inputs.js';
+import {
+  containerNameTaken,
+  containerPaused,
+  networkForeign,
+  processUnrecorded,
+} from '../../messages/starts.js';
+import { inputsOfInstance } from '../instance-inputs.js';
+import { paused } from './container-remedies.js';
 import { startFailed } from './start-remedies.js';
 
 const object: Instance = {
@@ -55,6 +64,23 @@ describe('the remedy of a failed start', () => {
       'container kedge-c-u-1 is not ready to be started',
     ])
       expect(commandFor(why), why).to.equal('systemctl restart docker');
+  });
+
+  it('has each part of a message as one word, which its shell does not read as another command', () => {
+    const odd = 'a; id $(id) `id` && id';
+    for (const [why, command] of [
+      [containerNameTaken.format({ container: odd }), `docker rm -f '${odd}'`],
+      [networkForeign.format({ network: odd }), `docker network rm '${odd}'`],
+      [processUnrecorded.format({ pid: odd, container: 'c' }), `sudo kill -9 '${odd}'`],
+    ] as const)
+      expect(commandFor(why), why).to.equal(command);
+    const about = { kind: 'Instance', object, world: emptyWorld } as const;
+    const { command } = paused({ ...about, message: containerPaused.format({ container: odd }) });
+    expect(command).to.equal(`docker unpause '${odd}'`);
+    const message = inputMessages.secret.keyMissing.format({ object: `ns/a'b`, key: odd });
+    expect(inputsOfInstance({ ...about, message }).command).to.match(
+      /^kedge patch 'secret\/a'\\''b' -n ns --patch '/,
+    );
   });
 
   it('names the field of an error of the engine or the kernel that is not about the command', () => {

@@ -18,6 +18,7 @@ import {
   workingDirectoryMissing,
 } from '../../messages/starts.js';
 import { command, patchOf, serviceOf } from '../commands.js';
+import { shellWord } from '../../messages/shell-word.js';
 import { type Remedy, run, set, wait } from '../remedy.js';
 import type { About } from '../world.js';
 import { limitsNotEnforced, strictLimits } from '../scheduling/room.js';
@@ -81,9 +82,9 @@ export function startFailed(about: About<'Instance'>): Remedy {
   if (refusedFile !== undefined)
     return set(
       `command[0] of ${label}`,
-      `a shell before the file, such as /bin/sh ${refusedFile}`,
+      `a shell before the file, such as /bin/sh ${shellWord(refusedFile)}`,
       edit,
-      `or make the file executable: chmod +x ${refusedFile}`,
+      `or make the file executable: chmod +x ${shellWord(refusedFile)}`,
     );
   if (subPathNeedsRoot.isIn(message))
     return set(

@@ -20,5 +20,7 @@ export const packageMissing = {
   format: (command: string): string => `which is not installed; run: ${command}`,
   /** Returns the command in a message; undefined without one. */
   commandIn: (message: string): string | undefined =>
-    /which is not installed; run: (npm install .+@\d[-.\w]*)/.exec(message)?.[1],
+    /which is not installed; run: (npm install(?: --prefix (?:'(?:[^']|'\\'')*'|[\w./:@%+,-]+))? [@\w./-]+@\d[-.\w]*)/.exec(
+      message,
+    )?.[1],
 } as const;

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { messageOf } from 'kedge';
 import { DriverError } from '@kedge/driver-sdk';
 import { removalByRoot } from '../../../messages/inputs.js';
-import { shellWord } from '../../runtime/shell-word.js';
+import { shellWord } from '../../../messages/shell-word.js';
 import type { ChangeOwner } from '../../volumes/mount-owner.js';
 import { type OneOffContainers, oneOffDirectory } from './one-off.js';
 
