@@ -80,7 +80,22 @@ export function install() {
     console.error(foreign);
     process.exit(1);
   }
+  const kept = providerPackages().filter(([name]) => installedVersion(name) !== undefined);
   run('install', 'npm', installArguments);
+  const removed = kept.filter(([name]) => installedVersion(name) === undefined);
+  if (removed.length > 0) installAgain(removed);
+}
+
+/** Installs packages that a user had installed for a storage class. The daemon starts without them too. */
+function installAgain(packages) {
+  const named = packages.map(([name, version]) => `${name}@${version}`);
+  const args = [...installArguments, ...named];
+  const { status } = spawnSync('npm', args, { cwd: root, stdio: 'inherit' });
+  if (status === 0) console.error(`ok install ${named.join(', ')}`);
+  else
+    console.error(
+      `the installation removed ${named.join(', ')}, which storage classes may need; to install it again: npm install --no-save --prefix ${root} ${named.join(' ')}`,
+    );
 }
 
 const installArguments = [

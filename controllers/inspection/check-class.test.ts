@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { MemoryEngine, openStore } from 'kedge';
 import type { Driver } from '@kedge/driver-sdk';
 import { DriverError } from '@kedge/driver-sdk';
+import { nodes } from '../node/kind.js';
 import type { ParameterResolver } from '../secret/index.js';
 import { storageClasses } from '../storage-class/kind.js';
 import { PlayedDriver } from '../testing/played-driver.js';
@@ -59,6 +60,42 @@ describe('the check of a class whose secret is missing', () => {
     ]);
     expect(asked).to.deep.equal([]);
     expect(await check('known')).to.deep.equal(['create missing: not logged in']);
+    await store.close();
+  });
+});
+
+describe('the check of a class that names no zone', () => {
+  it('asks the driver about the zone that a volume would get from a node', async () => {
+    const zone = 'svc.io/zone';
+    const store = await openStore({ engine: new MemoryEngine() });
+    const played = new PlayedDriver();
+    played.topologyKeys = [zone];
+    played.placeParameters = { [zone]: ['zone'] };
+    played.requiredTopologyKeys = [zone];
+    const asked: (string | undefined)[] = [];
+    const driver: Driver = Object.assign(
+      Object.create((await played.registry().get('played')) ?? null) as Driver,
+      {
+        name: 'played',
+        check: ({ parameters }: { readonly parameters: Readonly<Record<string, string>> }) => {
+          asked.push(parameters.zone);
+          return Promise.resolve([]);
+        },
+      },
+    );
+    const drivers = { get: () => Promise.resolve(driver) } as never;
+    const options = { store, drivers, resolver, here: 'n', clusterId: 'c' };
+    const check = async (name: string, more: object = {}) => {
+      const made = await store.create(storageClasses, { name, driver: 'played', ...more });
+      await checkClass(options, made, 'default', AbortSignal.any([]));
+    };
+    await check('early');
+    for (const name of ['a', 'b'])
+      await store.create(nodes, { name: `in-${name}`, status: 'Ready', labels: { [zone]: name } });
+    await check('open');
+    await check('named', { parameters: { zone: 'z' } });
+    await check('allowed', { allowedTopologies: [{ matchLabels: { [zone]: 'b' } }] });
+    expect(asked).to.deep.equal([undefined, 'a', 'z', 'b']);
     await store.close();
   });
 });

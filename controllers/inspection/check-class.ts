@@ -106,6 +106,27 @@ function placeReports(
   return reports;
 }
 
+/** The parameters of the place that a volume of the class would get from a node, as far as the class names none. */
+function placeOfNode(
+  { driver, parameters }: ClassParameters,
+  storageClass: StorageClass,
+  all: readonly Node[],
+  here: string,
+): Parameters {
+  const capabilities = driver.capabilities();
+  const { placeParameters = {}, requiredTopologyKeys = [] } = capabilities;
+  const { labels, references } = namedTopology(parameters, placeParameters);
+  const choice = chooseTopology(storageClass, all, capabilities, here, labels);
+  if (choice.type === 'none') return {};
+  const open = requiredTopologyKeys.flatMap((label) => {
+    const [key] = placeParameters[label] ?? [];
+    const value = choice.topology[label];
+    const isNamed = labels[label] !== undefined || references[label] !== undefined;
+    return isNamed || key === undefined || value === undefined ? [] : [[key, value] as const];
+  });
+  return Object.fromEntries(open);
+}
+
 /**
  * The reports of the driver. Without the value of a parameter it is not asked: it would report the lack of a credential
  * that the class names, or use another one, such as that of the machine.
@@ -144,11 +165,12 @@ export async function checkClass(
   const of = await classParameters(options, storageClass, { namespace, name: 'check' });
   const { resolved, reports } = resolveEach(options, of);
   const all = (await options.store.list(nodes)).items;
+  const place = placeOfNode(of, storageClass, all, options.here);
   const found = [
     ...reports,
     ...violationReports(of, reports.length === 0 ? resolved : undefined),
     ...placeReports(of, storageClass, all, options.here),
-    ...(await driverReports(options, of, { resolved, reports }, signal)),
+    ...(await driverReports(options, of, { resolved: { ...resolved, ...place }, reports }, signal)),
   ];
   const { name, provider = '' } = of.driver;
   // The first row about a parameter has the cause.

@@ -1,0 +1,70 @@
+import { chmod, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { finish, root } from '../acceptance/daemon.js';
+
+/** Removes what is in no lock file, as npm does, and installs what it is told to unless it is offline. */
+const npm = `#!/bin/sh
+echo "$@" >> "$KEPT/calls"
+rm -rf "$KEPT/node_modules/@aws-sdk"
+touch "$KEPT/node_modules/.package-lock.json"
+case "$*" in
+  *client-ec2*)
+    [ -e "$KEPT/offline" ] && exit 1
+    mkdir -p "$KEPT/node_modules/@aws-sdk/client-ec2"
+    echo '{"version":"1.0.0"}' > "$KEPT/node_modules/@aws-sdk/client-ec2/package.json" ;;
+esac
+`;
+
+describe('an installation from the lock file', function () {
+  this.timeout(60_000);
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'kedge-kept-'));
+    for (const file of ['scripts/steps.mjs', 'scripts/ownership.mjs', 'drivers/package.json'])
+      await cp(join(root, file), join(folder, file));
+    await mkdir(join(folder, 'bin'));
+    await mkdir(join(folder, 'node_modules'));
+    await writeFile(join(folder, 'package-lock.json'), '{}');
+    await writeFile(join(folder, 'bin/npm'), npm);
+    await chmod(join(folder, 'bin/npm'), 0o755);
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  const sdk = (): string => join(folder, 'node_modules/@aws-sdk/client-ec2/package.json');
+  const withSdk = async (): Promise<void> => {
+    await mkdir(join(sdk(), '..'), { recursive: true });
+    await writeFile(sdk(), '{"version":"0.9.0"}');
+  };
+  const install = () =>
+    finish(
+      process.execPath,
+      ['-e', `import('${join(folder, 'scripts/steps.mjs')}').then((m) => m.install())`],
+      { PATH: `${join(folder, 'bin')}:${process.env.PATH ?? ''}`, KEPT: folder },
+    );
+  const calls = async (): Promise<number> =>
+    (await readFile(join(folder, 'calls'), 'utf8')).trim().split('\n').length;
+
+  it('keeps a package of a provider that a user installed, in the tested version', async () => {
+    await withSdk();
+    const { code, stderr } = await install();
+    expect(`${code},${stderr}`).to.match(/^0,.*ok install @aws-sdk\/client-ec2@[\d.]+\n$/s);
+    expect(await readFile(sdk(), 'utf8')).to.contain('1.0.0');
+  });
+
+  it('says how to install it again if that fails, and is no failure', async () => {
+    await withSdk();
+    await writeFile(join(folder, 'offline'), '');
+    const { code, stderr } = await install();
+    expect(code).to.equal(0);
+    expect(stderr).to.match(
+      /which storage classes may need; to install it again: npm install --no-save --prefix \S+ @aws-sdk\/client-ec2@[\d.]+\n$/,
+    );
+  });
+
+  it('installs no package of a provider that was not there', async () => {
+    const { code } = await install();
+    expect([code, await calls()]).to.deep.equal([0, 1]);
+  });
+});
