@@ -82,15 +82,16 @@ export class Http2Connection implements StreamCarrier {
     ]);
     this.#output.push(settings);
     const reader = new FrameReader((...given) => this.#frame(...given));
-    const pace = new ReadPace(socket, this.#output, clock);
-    socket.on('data', (chunk: Buffer) => {
+    const pace = new ReadPace(socket, this.#output, clock, (chunk) => {
       if (this.#life.isOver) return;
       try {
         reader.read(chunk);
-        pace.read(chunk.length);
       } catch (error) {
         this.#fail(error);
       }
+    });
+    socket.on('data', (chunk: Buffer) => {
+      if (!this.#life.isOver) pace.read(chunk);
     });
   }
 
@@ -195,7 +196,7 @@ export class Http2Connection implements StreamCarrier {
         throw new ConnectionError(errorCodes.protocol, 'a client pushes');
       case types.goAway:
         // The client begins no more streams; the connection ends when it is idle.
-        return;
+        return this.#oddities.spend();
       case types.priority:
         requireLength(payload, 5);
         return this.#oddities.spend();
@@ -271,6 +272,8 @@ export class Http2Connection implements StreamCarrier {
 
   #settings(flags: number, payload: Buffer): void {
     this.#hasSettings = true;
+    // Clients change them rarely, and acknowledge one frame.
+    this.#oddities.spend();
     if (flags & flag.ack) return requireLength(payload, 0);
     const { headerTableSize, initialWindowSize } = clientSettings(payload);
     if (headerTableSize !== undefined) this.#encoder.setTableSize(headerTableSize);

@@ -119,6 +119,14 @@ describe('a hostile client of HTTP/2', () => {
       () => times(3_000, () => frame(types.ping, 0, 0, zeros(8))),
     ],
     'a flood of settings': [codes.enhanceYourCalm, () => times(3_000, () => settingsFrame([]))],
+    'a flood of answers to settings': [
+      codes.enhanceYourCalm,
+      () => times(2_000, () => frame(types.settings, 1, 0, none)),
+    ],
+    'a flood of announced ends': [
+      codes.enhanceYourCalm,
+      () => times(2_000, () => frame(types.goAway, 0, 0, zeros(8))),
+    ],
     'a flood of empty data': [
       codes.enhanceYourCalm,
       (c) => Buffer.concat([c.call(1, false), times(2_000, () => frame(types.data, 0, 1, none))]),
@@ -165,6 +173,15 @@ describe('a hostile client of HTTP/2', () => {
       expect(await client.ended()).to.equal(code);
       await eventually('the end of the connection', () => client.closed);
     });
+
+  it('is disconnected for a flood of settings, also if it reads the answers', async () => {
+    for (let sent = 1; sent <= 2; sent += 1) {
+      client.send(times(450, () => settingsFrame([])));
+      await eventually('the answers', () => client.of('settings').length > 450 * sent);
+    }
+    client.send(times(450, () => settingsFrame([])));
+    expect(await client.ended()).to.equal(codes.enhanceYourCalm);
+  });
 
   const refused: Readonly<Record<string, readonly [code: number, bytes: Bytes]>> = {
     'a window of a call that is not enlarged': [
