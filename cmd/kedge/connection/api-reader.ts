@@ -57,7 +57,8 @@ async function eventsOf(
 }
 
 /**
- * The problem of an object; undefined without one. Events are read only if the objects do not explain the state.
+ * The problem of an object; undefined without one. Events are read only if the objects do not explain a state that is
+ * not settled.
  */
 export async function explainRemote(
   client: ApiClient,

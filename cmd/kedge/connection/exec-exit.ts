@@ -34,6 +34,6 @@ export async function shownExit(
     code: 'Unavailable',
     reason: 'ExitUnknown',
     message:
-      'the daemon closed the connection before the command ended: the exit code of the command is unknown',
+      'the daemon closed the connection before the command ended: the exit code of the command is unknown; check its effects before you repeat it',
   });
 }

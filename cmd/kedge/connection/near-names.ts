@@ -39,7 +39,7 @@ async function suggestion(
   // The object may have been created meanwhile.
   const meant = beside.includes(name) ? undefined : nearest(name, beside);
   if (meant !== undefined) return `did you mean ${meant}?`;
-  // An installation has few of them, and a command often takes one that the user did not create.
+  // A cluster has few of them, and a command often takes one that the user did not create.
   if (kinds.every(({ kind }) => kind === 'StorageClass')) return classesText(beside);
   if (namespace === '') return '';
   const elsewhere = (await all('-')).find(

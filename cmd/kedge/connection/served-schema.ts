@@ -92,6 +92,6 @@ export async function servedSchema({ kind, plural }: AnyKind): Promise<ServedSch
   throw new StatusError({
     code: 'NotFound',
     reason: 'NotServed',
-    message: `this server does not serve ${plural}`,
+    message: `this server does not serve ${plural}; upgrade it to the release of this program`,
   });
 }

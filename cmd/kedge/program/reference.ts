@@ -38,7 +38,8 @@ kind.
 | 6    | a value is invalid; each violation names its field, and the line in a file            |
 | 7    | the timeout has expired                                                               |
 
-If a command has several errors, the first one determines the code. \`kedge exec\` ends with the exit code of its command.
+If a command has several errors, the first one determines the code. \`kedge exec\` ends with the exit code of its
+command. A wait of \`kedge cast\`, \`delete\` or \`wait\` that SIGINT or SIGTERM interrupts ends with 130 or 143.
 
 ## Output
 

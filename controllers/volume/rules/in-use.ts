@@ -4,8 +4,8 @@ import { type Volume, volumes } from '../kind.js';
 import { quotedSnapshot, quotedVolume } from '../../messages/storage.js';
 
 /**
- * The reason why a volume can't be deleted now, with the remedy; undefined if it can. It depends only on the
- * volume's own status, so that the commit of a deletion at this version checks it.
+ * The reason why a volume can't be deleted now, with the remedy; undefined if its own status permits it. It depends on
+ * nothing else, so that the commit of a deletion at this version checks it.
  */
 export function deletionObstacle(volume: Volume): string | undefined {
   const { namespace, name, status, boundClaim, attachments = [] } = volume;
