@@ -13,6 +13,11 @@ export const locationMissing = messageForm(
 /** A node has too little of a resource, `cpu`, `memory` or `pids`; quantities with units. */
 export const shortage = messageForm('{free} of {total} {resource} free, {requested} is requested');
 
+/** The free room of a node is kept for an instance that comes to it once its volumes are provisioned. */
+export const roomReservedFor = messageForm(
+  'room is reserved for instance {instance}, which waits for its volumes',
+);
+
 /** An instance of a volume keeps the volume from other places. */
 export const placedThere = messageForm('instance {instance} is placed there');
 

@@ -8,7 +8,7 @@ import {
   requestsOf,
   takenPorts,
 } from '../resources/index.js';
-import { portReservedFor, portTakenBy, shortage } from '../messages/placement.js';
+import { portReservedFor, portTakenBy, roomReservedFor, shortage } from '../messages/placement.js';
 
 /** The resources that instances request of a node, and their host ports. */
 export interface NodeUse extends ResourceRequests {
@@ -136,7 +136,7 @@ const resources = [
 ] as const;
 
 function reservation(instance: Instance): string {
-  return ` (room is reserved for instance ${keyString(instance)}, which waits for its volumes)`;
+  return ` (${roomReservedFor.format({ instance: keyString(instance) })})`;
 }
 
 function portMessage(port: string, node: string, holder: Instance): string {

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { Instance, Node, Volume } from '@kedge/api/kinds';
 import { emptyWorld } from '../world.js';
 import { noNodeFits, topologyUnsatisfied } from './placement.js';
+import { tooLittle } from './room.js';
 
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
 const node: Node = { name: 'n', status: 'Ready', metadata };
@@ -102,5 +103,15 @@ describe('the remedy of a placement', () => {
     expect(remedy.text).to.match(
       /or label each node with its location: kedge label node\/\S+ svc.io\/zone=LOCATION/,
     );
+  });
+
+  it('of an instance whose room is reserved for another one says how long', () => {
+    const object = { namespace: 'default', service: 'web', template: {} } as Instance;
+    const full = 'node n has 0 of 2 cpu free, 2 is requested';
+    const told = (message: string) => tooLittle({ kind: 'Instance', object, world, message }).text;
+    expect(told(full)).not.to.contain('15 minutes');
+    expect(
+      told(`${full} (room is reserved for instance default/x-0, which waits for its volumes)`),
+    ).to.contain('after at most 15 minutes if instance default/x-0 has not got its volumes');
   });
 });

@@ -1,4 +1,9 @@
-import { portReservedFor, portTakenBy, shortage } from '../../messages/placement.js';
+import {
+  portReservedFor,
+  portTakenBy,
+  roomReservedFor,
+  shortage,
+} from '../../messages/placement.js';
 import { command, patchOf, serviceOf, serviceOfClaim } from '../commands.js';
 import { type Remedy, run, set } from '../remedy.js';
 import type { About } from '../world.js';
@@ -16,7 +21,12 @@ export function tooLittle({ object, message }: About<'Instance'>): Remedy {
     );
   const { free, total, resource } = reported;
   const field = resource === 'pids' ? 'resources.pids' : `resources.${resource}.request`;
-  const more = `the instance is scheduled automatically once other instances of the node end, or on another node (the total of this node is ${total})`;
+  const reserved = roomReservedFor.read(message)?.instance;
+  const orElse =
+    reserved === undefined
+      ? ''
+      : `, or after at most 15 minutes if instance ${reserved} has not got its volumes by then`;
+  const more = `the instance is scheduled automatically once other instances of the node end, or on another node (the total of this node is ${total})${orElse}`;
   if (Number.parseFloat(free) === 0)
     return set(
       `scale of a service, or ${field} of ${label},`,
