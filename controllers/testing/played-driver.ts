@@ -56,6 +56,8 @@ export class PlayedDriver {
   attaching: Promise<void> = Promise.resolve();
   /** Each call with its parameter `token`. */
   readonly tokens: (readonly [string, string | undefined])[] = [];
+  /** For each observation: whether it was a background call. */
+  readonly observed: boolean[] = [];
   /** Uids of the volumes that the provider has. */
   readonly made = new Set<string>();
 
@@ -133,7 +135,11 @@ export class PlayedDriver {
         if (this.losesAnswers) throw new DriverError('Unavailable', 'connection reset');
         return { handle: 'h', sizeBytes };
       },
-      observe: () => call('observe').then(() => ({ handle: 'h', sizeBytes: undefined })),
+      observe: async ({ isBackground = false }) => {
+        this.observed.push(isBackground);
+        await call('observe');
+        return { handle: 'h', sizeBytes: undefined };
+      },
       delete: async (request) => {
         const { volume, parameters } = request;
         await call('delete', parameters['token']);
@@ -160,8 +166,11 @@ export class PlayedDriver {
         this.made.add(snapshot.uid);
         return { handle: 's', restoreSizeBytes: 1n, ready: true };
       },
-      observeSnapshot: () =>
-        call('observeSnapshot').then(() => ({ handle: 's', restoreSizeBytes: 1n, ready: true })),
+      observeSnapshot: async ({ isBackground = false }) => {
+        this.observed.push(isBackground);
+        await call('observeSnapshot');
+        return { handle: 's', restoreSizeBytes: 1n, ready: true };
+      },
       deleteSnapshot: async ({ snapshot, parameters }) => {
         await call('deleteSnapshot', parameters['token']);
         this.made.delete(snapshot.uid);

@@ -18,6 +18,9 @@ import { planSnapshot, type SnapshotSituation } from '../plan.js';
 import { Removal } from './removal.js';
 import type { Reason } from '../../reasons/index.js';
 
+/** Time until a probe is repeated that a rate limit refused without a time, milliseconds. */
+const throttledMs = 60_000;
+
 /** A parameter value for comparisons: copies of one sealed literal are different texts, but have the same body. */
 function bodyOf(value: string): string {
   return isSealed(value) ? sealedBody(value) : value;
@@ -160,9 +163,11 @@ export class SnapshotReconciler {
     this.#probes.forget(uid);
     try {
       const prepared = await this.#effects.begin(snapshot, request);
-      await prepared.driver.observeSnapshot(prepared.request);
+      await prepared.driver.observeSnapshot({ ...prepared.request, isBackground: true });
     } catch (thrown) {
       const error = driverErrorOf(thrown);
+      if (error.kind === 'Throttled')
+        return this.#probes.in(uid, error.retryAfterMs ?? throttledMs);
       if (error.kind !== 'NotFound') {
         this.#missing.delete(uid);
         return this.#untilProbe(snapshot);

@@ -154,6 +154,19 @@ describe('the data of a volume that is being deleted', () => {
     expect(world.driver.made.size).to.equal(1);
   });
 
+  it('is deleted under a later retain while the provider may still execute a call', async () => {
+    await world.createVolume();
+    world.driver.slow = { delete: 1 };
+    await world.deleteVolume();
+    world.driver.failsOn = { delete: 'PermissionDenied' };
+    await world.clock.advance(30_000);
+    expect(isDeletionUnderWay(await volume())).to.equal(false);
+    world.driver.failsOn = {};
+    await retain();
+    expect(await world.volume()).to.equal(undefined);
+    expect(world.driver.made.size).to.equal(0);
+  });
+
   it('may be going by a call of unknown outcome after one refusal, and not after a second', async () => {
     world.driver.failsOn = { delete: 'Timeout' };
     await world.createVolume();

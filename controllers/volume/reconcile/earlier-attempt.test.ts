@@ -1,10 +1,14 @@
 import { expect } from 'chai';
 import type { DriverErrorKind } from '@kedge/driver-sdk';
 import { effectRecords, modify } from 'kedge';
-import { settle } from 'kedge/testing';
+import { reachState, settle } from 'kedge/testing';
 import { storageClasses } from '../../storage-class/kind.js';
 import { holderOf } from '../../secret/index.js';
 import { StorageWorld } from '../../testing/storage-world.js';
+import { volumes } from '../kind.js';
+import { clearAttempt, isCreationOpen } from './earlier-attempt.js';
+
+const key = { namespace: 'default', name: 'v' };
 
 describe('a volume whose class changes after an attempt to provision it', () => {
   let world: StorageWorld;
@@ -56,6 +60,17 @@ describe('a volume whose class changes after an attempt to provision it', () => 
     await world.clock.advance(60_000);
     expect(await world.volume()).to.equal(undefined);
     expect(world.driver.calls).to.deep.equal(calls);
+  });
+
+  it('is provisioned once what an open creation may have made is deleted, also if a later call of it was refused', async () => {
+    world.driver.slow = { provision: 1 };
+    await world.createVolume();
+    world.driver.failsOn = { provision: 'InvalidParameters' };
+    await world.clock.advance(10_000);
+    expect(await world.volume()).to.include({ status: 'Failed', reason: 'InvalidParameters' });
+    world.driver.failsOn = {};
+    await setType('second');
+    expect(world.driver.calls.slice(-2)).to.deep.equal(['delete', 'provision']);
   });
 
   it('waits while an open creation may have made it and its deletion is not permitted', async () => {
@@ -155,5 +170,40 @@ describe('a volume whose class changes after an attempt to provision it', () => 
     expect(before).to.be.below(5);
     await world.clock.advance(60_000);
     expect(world.driver.calls).to.have.length(before);
+  });
+});
+
+describe('the part of a node, for a volume whose class changes after an attempt to provision it', () => {
+  it('provisions it with the values that it was given', async () => {
+    const world = await StorageWorld.start({ part: 'node' });
+    world.driver.topologyKeys = ['svc.io/node'];
+    await world.createVolume();
+    const given = { topology: { 'svc.io/node': 'n' }, driverParameters: { type: 'first' } };
+    const status = { ...given, driver: 'played' };
+    await reachState(world.store, volumes, key, 'Provisioning', status);
+    await settle();
+    expect(world.driver.calls).to.deep.equal(['provision']);
+    expect(await world.volume()).to.include({ status: 'Available' });
+    await world.stop();
+  });
+});
+
+describe('the operations of an attempt', () => {
+  it('are open after the start of a creation or a restore, and are all cleared where nothing is left', async () => {
+    const kept = new Map<string, string>();
+    const operations = {
+      get: (kind: string) => Promise.resolve(kept.get(kind)),
+      set: (kind: string, id: string) => Promise.resolve(void kept.set(kind, id)),
+      clear: (kind: string) => Promise.resolve(void kept.delete(kind)),
+    };
+    for (const kind of ['provision', 'restore']) {
+      expect(await isCreationOpen(operations)).to.equal(false);
+      kept.set(kind, 'id');
+      expect(await isCreationOpen(operations), kind).to.equal(true);
+      kept.clear();
+    }
+    for (const kind of ['provision', 'restore', 'delete', 'attach']) kept.set(kind, 'id');
+    await clearAttempt(operations);
+    expect([...kept.keys()]).to.deep.equal(['attach']);
   });
 });

@@ -44,8 +44,7 @@ export async function isRetained(
   { volume, storageClass }: VolumeSituation,
   operations: Operations,
 ): Promise<boolean> {
-  const { handle = '', neverUsed, reclaimPolicy } = volume;
-  if (handle !== '' && neverUsed !== true) return false;
+  const { handle = '', reclaimPolicy } = volume;
   if (effectivePolicy(volume, storageClass) !== 'retain') return false;
   return reclaimPolicy === 'retain' || (handle === '' && !(await mayBeThere(operations)));
 }

@@ -32,6 +32,23 @@ describe('a volume that stands', () => {
     expect(findCondition((await volume()).conditions, 'Verified')).to.equal(undefined);
   });
 
+  it('is probed in the background, except after a miss', async () => {
+    await world.createVolume();
+    world.driver.failsOn = { observe: 'NotFound' };
+    while (!world.driver.calls.includes('observe')) await world.clock.advance(10_000);
+    await world.clock.advance(31_000);
+    expect((await volume()).status).to.equal('Failed');
+    expect(world.driver.observed.slice(0, 2)).to.deep.equal([true, false]);
+  });
+
+  it('is observed before others while the outcome of its creation is unknown', async () => {
+    world.driver.failsOn = { provision: 'Timeout' };
+    await world.createVolume();
+    await world.clock.advance(60_000);
+    expect(world.driver.observed.length).to.be.greaterThan(0);
+    expect(world.driver.observed).to.not.include(true);
+  });
+
   it('V27: reports the first miss and when the second probe decides, and nothing once it is found', async () => {
     await world.createVolume();
     world.driver.failsOn = { observe: 'NotFound' };

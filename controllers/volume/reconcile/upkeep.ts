@@ -92,7 +92,9 @@ export class Upkeep {
     let adopted: VolumeStatus = {};
     try {
       const { driver, context } = await this.#effects.begin(request, situation);
-      await driver.observe({ ...context, handle: volume.handle || undefined });
+      // The calls that users wait for come before a periodic probe.
+      const isBackground = status !== 'Failed' && !volume.missingSince;
+      await driver.observe({ ...context, handle: volume.handle || undefined, isBackground });
       adopted = adoption(volume, driver, context.node);
     } catch (thrown) {
       const error = driverErrorOf(thrown);

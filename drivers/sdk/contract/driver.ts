@@ -1,6 +1,6 @@
 import type { NodeHost } from '../node/node-host.js';
 import type { NodeJournal } from '../journal/node-journal.js';
-import type { Operations, Pending } from './operations.js';
+import type { Deferrable, Operations, Pending } from './operations.js';
 import type { DriverSettings } from './driver-settings.js';
 import type { ClassInspection } from './provider-report.js';
 import type { StorageRoot } from './storage-root.js';
@@ -78,7 +78,7 @@ export interface VolumeIdentity {
 }
 
 /** The context of a call for a volume. */
-export interface CallContext {
+export interface CallContext extends Deferrable {
   readonly volume: VolumeIdentity;
   /** Class and volume merged, in plaintext. */
   readonly parameters: Parameters;
@@ -179,7 +179,7 @@ export interface SnapshotRequest extends HandleRequest {
 }
 
 /** The request of a call for a snapshot, also of a deleted source. Without a handle: the snapshot of the identity. */
-export interface SnapshotHandleRequest {
+export interface SnapshotHandleRequest extends Deferrable {
   readonly snapshot: SnapshotIdentity;
   readonly handle: string | undefined;
   readonly parameters: Parameters;

@@ -80,3 +80,9 @@ export async function untilOver<T>(
     await wait(answer.pollAfterMs);
   }
 }
+
+/** A call that may leave the requests of its provider to other calls. */
+export interface Deferrable {
+  /** Whether other calls come first, such as before a periodic probe. Default: no. */
+  readonly isBackground?: boolean;
+}

@@ -74,6 +74,8 @@ export class ProviderClient {
   readonly #salt = randomBytes(16);
   /** Signals of the driver calls that have already made a request. */
   readonly #letIn = new WeakSet<AbortSignal>();
+  /** Signals of background driver calls. */
+  readonly #background = new WeakSet<AbortSignal>();
   /** Budgets by credential, the most recently used last. */
   readonly #budgets = new Map<string, RequestBudget>();
 
@@ -88,6 +90,11 @@ export class ProviderClient {
   /** Returns an identifier for a credential, which is valid in this process and does not reveal the credential. */
   credential(token: string): string {
     return createHmac('sha256', this.#salt).update(token).digest('hex').slice(0, 12);
+  }
+
+  /** Lets the requests of a driver call leave a part of the budget to others. */
+  defer(signal: AbortSignal): void {
+    this.#background.add(signal);
   }
 
   #budget(token: string): RequestBudget {
@@ -114,8 +121,9 @@ export class ProviderClient {
    */
   async call(call: ProviderCall): Promise<unknown> {
     const budget = this.#budget(call.credential ?? call.token);
-    await budget.take(call.signal, this.#letIn.has(call.signal));
-    this.#letIn.add(call.signal);
+    const { signal } = call;
+    await budget.take(signal, this.#letIn.has(signal), this.#background.has(signal));
+    this.#letIn.add(signal);
     const startedAt = this.clock.now();
     const started = this.clock.monotonic();
     let reply: TransportReply | undefined;

@@ -18,6 +18,8 @@ const firstWaitMsMax = 1_000;
  * beginning: many such calls would use up the budget with repeated requests.
  */
 const furtherWaitMsMax = 10_000;
+/** The share of the requests that may be made at once which background calls leave to others. */
+const reservedShare = 0.5;
 /** Usual number of requests of a driver call. The retry times of two callers are that many slots apart. */
 const requestsOfCall = 2;
 /** Maximum `retryAfterMs` of an error, milliseconds. */
@@ -80,10 +82,13 @@ export class RequestBudget {
   /**
    * Takes one request of the budget, and waits for its slot.
    * @param isFurther whether the same driver call has already made a request, and may wait longer
+   * @param isBackground whether the driver call leaves a part of the budget to others
    * @throws DriverError Throttled with the delay until a retry, if the wait would be too long; Timeout when `signal` is
    * aborted
    */
-  async take(signal: AbortSignal, isFurther = false): Promise<void> {
+  async take(signal: AbortSignal, isFurther = false, isBackground = false): Promise<void> {
+    if (isBackground && !isFurther && this.left <= Math.floor(this.#burst * reservedShare))
+      throw this.#deferred();
     const waitMsMax = isFurther ? furtherWaitMsMax : firstWaitMsMax;
     for (;;) {
       const now = this.#clock.monotonic();
@@ -98,13 +103,28 @@ export class RequestBudget {
     }
   }
 
+  /** A delay between a half and the whole of the maximum, different for each call. */
+  #spreadMs(): number {
+    this.#later = (this.#later + spread) % 1;
+    return Math.ceil((retryMsMax * (1 + this.#later)) / 2);
+  }
+
+  /** The refusal of a background call, which does not delay the retries of others. */
+  #deferred(): DriverError {
+    const retryAfterMs = this.#spreadMs();
+    return new DriverError(
+      'Throttled',
+      `other calls with this credential come first; the next request is due in ${retryAfterMs} ms`,
+      { retryAfterMs },
+    );
+  }
+
   #throttled(now: number, slot: number): DriverError {
     const at = Math.max(slot, this.#nextRetryAt);
     this.#nextRetryAt = Math.min(at + requestsOfCall * this.#intervalMs, now + retryMsMax);
-    // Calls without a slot within the maximum are retried at different times between a half and the whole of it.
-    this.#later = (this.#later + spread) % 1;
-    const laterMs = (retryMsMax * (1 + this.#later)) / 2;
-    const retryAfterMs = Math.ceil(at - now < retryMsMax ? at - now : laterMs);
+    const laterMs = this.#spreadMs();
+    // Calls without a slot within the maximum are retried at different times.
+    const retryAfterMs = at - now < retryMsMax ? Math.ceil(at - now) : laterMs;
     return new DriverError(
       'Throttled',
       `the request budget of this credential is spent; the next request is due in ${retryAfterMs} ms`,

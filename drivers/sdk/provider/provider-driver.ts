@@ -17,6 +17,18 @@ function laterOf(thrown: unknown): Pending | undefined {
   return { type: 'pending', pollAfterMs: Math.max(pollMsMin, Math.ceil(retryAfterMs)) };
 }
 
+/** Lets the requests of a background call leave a part of the budget to others. */
+function deferred<R extends { readonly isBackground?: boolean; readonly signal: AbortSignal }>(
+  request: R,
+  client: Pick<ProviderClient, 'defer'>,
+): R {
+  if (request.isBackground !== true) return request;
+  // The signal of the caller may be that of a further call.
+  const signal = AbortSignal.any([request.signal]);
+  client.defer(signal);
+  return { ...request, signal };
+}
+
 /**
  * A driver over a provider's client. A call that the rate limit or another action delays answers Pending, so that it is
  * repeated at the time of its slot and no attempt is counted: a refusal by the rate limit is not a failure of the
@@ -65,9 +77,10 @@ export function providerDriver(driver: Driver, client: ProviderClient): Driver {
     ...driver,
     provision: (request) =>
       followed('provision', request.volume.uid, () => driver.provision(request)),
-    observe: (request) => reported(request.volume.uid, () => driver.observe(request)),
+    observe: (request) =>
+      reported(request.volume.uid, () => driver.observe(deferred(request, client))),
     observeSnapshot: (request) =>
-      reported(request.snapshot.uid, () => driver.observeSnapshot(request)),
+      reported(request.snapshot.uid, () => driver.observeSnapshot(deferred(request, client))),
     delete: (request) => followed('delete', request.volume.uid, () => driver.delete(request)),
     attach: (request) => followed('attach', request.volume.uid, () => driver.attach(request)),
     detach: (request) => followed('detach', request.volume.uid, () => driver.detach(request)),

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { DriverError } from '@kedge/driver-sdk';
+import { type Driver, DriverError } from '@kedge/driver-sdk';
 import {
   type ErrorRow,
   type ProviderCall,
@@ -130,6 +130,16 @@ describe('the client of a provider', () => {
     expect((await refused(call())).kind).to.equal('Timeout');
   });
 
+  it('leaves a part of the budget to others in the requests of a background call alone', async () => {
+    const background = new AbortController().signal;
+    client.defer(background);
+    for (let n = 0; n < 75; n += 1) await call();
+    const error = await refused(call({ signal: background }));
+    expect(error).to.include({ kind: 'Throttled' });
+    expect(error.message).to.contain('other calls with this credential come first');
+    expect(await call()).to.deep.equal({ ok: true });
+  });
+
   it('takes HTML for no answer', async () => {
     answer = () => Promise.resolve(reply(200, '<html>gateway</html>'));
     expect((await refused(call())).kind).to.equal('Timeout');
@@ -216,5 +226,21 @@ describe('the client of a provider', () => {
     provided = () => Promise.reject(new DriverError('NotFound', 'gone'));
     expect((await refused(driver.provision(request))).kind).to.equal('NotFound');
     expect(client.telemetry.oldestPending()).to.deep.equal([]);
+  });
+
+  it('a background observation leaves a part of the budget to the next calls of its caller', async () => {
+    const observe = async ({ signal }: { readonly signal: AbortSignal }) => {
+      await call({ method: 'GET', signal });
+      return { handle: 'h', sizeBytes: 1n };
+    };
+    const driver = providerDriver({ observe } as unknown as Driver, client);
+    const { signal } = new AbortController();
+    const request = { volume: { uid: 'u' }, signal, handle: 'h' };
+    const observed = (isBackground: boolean) =>
+      driver.observe({ ...request, isBackground } as Parameters<Driver['observe']>[0]);
+    for (let n = 0; n < 75; n += 1) await call();
+    expect((await refused(observed(true))).kind).to.equal('Throttled');
+    expect(await observed(false)).to.include({ handle: 'h' });
+    expect(await call({ signal })).to.deep.equal({ ok: true });
   });
 });

@@ -105,4 +105,27 @@ describe('the request budget of a credential', () => {
     await Promise.all(callers);
     expect(total).to.be.within(3_500, 3_750);
   });
+
+  it('leaves half of the burst to others in background calls, whose refusals delay no other retry', async () => {
+    const background = (): Promise<string> =>
+      budget.take(signal, false, true).then(
+        () => 'taken',
+        (error: unknown) => `refused for ${(error as DriverError).retryAfterMs ?? 0}`,
+      );
+    for (let n = 0; n < 8; n += 1) expect(await background()).to.equal('taken');
+    expect(budget.left).to.equal(7);
+    const refused = await Promise.all([background(), background()]);
+    expect(new Set(refused).size, String(refused)).to.equal(2);
+    for (const text of refused) expect(text).to.match(/^refused for [3-6]\d{4}$/);
+    for (let n = 0; n < 7; n += 1) expect(await taken()).to.equal('taken');
+    void budget.take(signal);
+    expect(await taken()).to.equal('refused for 2000');
+    // A background call that was let in comes to its end.
+    let isTaken = false;
+    void budget.take(signal, true, true).then(() => (isTaken = true));
+    await clock.advance(2_000);
+    expect(isTaken).to.equal(true);
+    await clock.advance(60_000);
+    expect(await background()).to.equal('taken');
+  });
 });
