@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Snapshot, Volume } from '@kedge/api/kinds';
 import { driverErrors } from './driver-errors.js';
+import { nodeReasons } from './node-reasons.js';
 import { emptyWorld } from './world.js';
 
 const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
@@ -239,5 +240,37 @@ describe('the remedy of an error of a driver', () => {
     expect(told('Unavailable', { ...size, conditions })).to.equal(
       `kedge patch volume/v -n default --patch '{"size":"1073741824"}'`,
     );
+  });
+
+  it('that keeps a namespace is that of its volume or snapshot', () => {
+    const storageClasses = [
+      {
+        ...{ name: 'c', driver: 'd', parameters: { token: 'secret:t/key' } },
+        ...{ reclaimPolicy: 'delete' as const, metadata },
+      },
+    ];
+    const reason = 'CredentialsRejected';
+    const failed = { driver: 'd', status: 'Failed', handle: 'h', reason } as const;
+    const deleting = { ...metadata, deletionRequestedAt: 'now' };
+    const copy: Snapshot = {
+      ...{ ...failed, namespace: 'default', name: 's', storageClassName: 'c' },
+      ...{ source: { volume: 'v' }, metadata: deleting },
+    };
+    const told = (message: string, world: Partial<typeof emptyWorld>) =>
+      nodeReasons.Finalizing.remedy({
+        ...{ kind: 'Namespace', object: { name: 'default', metadata }, message },
+        world: { ...emptyWorld, storageClasses, ...world },
+      });
+    const command = `kedge patch secret/t -n default --patch '{"data":{"key":"VALUE"}}'`;
+    const volumes = [volume({ ...failed, metadata: deleting })];
+    expect(told('Volume "v" is Failed', { volumes })).to.include({ type: 'set', command });
+    expect(told('Snapshot "s" is Failed', { snapshots: [copy] })).to.include({ command });
+    const waiting = [volume({ ...failed, reason: 'Deleting', metadata: deleting })];
+    expect(told('Volume "v" is Available', { volumes: waiting })).to.include({
+      command: `kedge patch volume/v -n default --patch '{"reclaimPolicy":"retain"}'`,
+    });
+    expect(told('Service "web" is there', {})).to.include({
+      command: 'kedge delete service/web -n default',
+    });
   });
 });

@@ -5,19 +5,21 @@ import {
   sourceNodeDeleted,
   waitsForNode,
 } from '../messages/nodes.js';
+import { objectRemains } from '../messages/namespaces.js';
 import {
   markCommand,
   storageRootHolder,
   storageRootLabel,
   storageRootRefusedBy,
 } from '../messages/storage-root.js';
-import { command, deletionOf, scaleToNothing } from './commands.js';
+import { command, deletionOf, patchOf, scaleToNothing } from './commands.js';
+import { driverErrors } from './driver-errors.js';
 import { shellWord } from '../messages/shell-word.js';
-import { finalizing } from './remaining-content.js';
+import { remainingContent } from './remaining-content.js';
 import { unmet } from './reason.js';
 import { byKind, type Remedy, type RemedyOf, run, wait } from './remedy.js';
-import { again } from './storage-subject.js';
-import type { About } from './world.js';
+import { again, inUse, type Storage } from './storage-subject.js';
+import { type About, findByKey } from './world.js';
 
 /** The remedy for a silent or stopped node. */
 export function nodeIsAway(_about: About, node: string): Remedy {
@@ -124,6 +126,43 @@ function otherCluster(about: About): Remedy {
   return run(
     `kedged --local-volume-root ${shellWord(own)}`,
     `mount the right disk at ${path ?? 'the storage root'}, or use a separate directory for this cluster`,
+  );
+}
+
+/** The first volume or snapshot that a message about a namespace names. */
+function remainingStorage({ message, object, world }: About): Storage | undefined {
+  for (const { kind, name } of objectRemains.readAll(message)) {
+    const key = `${object.name}/${name}`;
+    const volume = kind === 'Volume' ? findByKey(world.volumes, key) : undefined;
+    if (volume) return { kind: 'Volume', object: volume };
+    const snapshot = kind === 'Snapshot' ? findByKey(world.snapshots, key) : undefined;
+    if (snapshot) return { kind: 'Snapshot', object: snapshot };
+  }
+  return undefined;
+}
+
+/** The remedy for the error of a driver that does not delete a volume or snapshot; undefined without one. */
+function refusedDeletion(storage: Storage, { world }: About): Remedy | undefined {
+  const { reason = '', failureMessage = '', lastOperation } = storage.object;
+  const [, entry] = Object.entries(driverErrors).find(([kind]) => kind === reason) ?? [];
+  const message = failureMessage || (lastOperation?.message ?? '');
+  return entry?.remedy({ ...storage, message, world });
+}
+
+/** The remedy for a namespace whose objects are being deleted. */
+function finalizing(about: About): Remedy {
+  const { object, world, message } = about;
+  const storage = remainingStorage(about);
+  if (storage?.kind === 'Volume' && storage.object.attachments?.length)
+    return inUse({ ...storage, message, world });
+  const refused = storage && refusedDeletion(storage, about);
+  if (refused) return refused;
+  if (storage?.kind !== 'Volume') return remainingContent(about);
+  const volume = storage.object;
+  if (volume.dataDeletion?.askedAt) return again({ ...storage, message, world }, 'its driver');
+  return run(
+    patchOf('volume', volume, { reclaimPolicy: 'retain' }),
+    `the deletion of the namespace continues once volume ${object.name}/${volume.name} is deleted; to remove the volume and keep its data`,
   );
 }
 

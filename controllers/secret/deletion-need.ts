@@ -15,29 +15,21 @@ export async function neededByDeletions(
   const key = keyString(secret);
   if ((await context.lookupBy(volumes, 'neededSecret', key)).length > 0) return true;
   if ((await context.lookupBy(snapshots, 'neededSecret', key)).length > 0) return true;
-  const status = ['driver', 'driverParameters'] as const;
+  const status = ['driver'] as const;
   for (const storageClass of await context.lookupAll(storageClasses)) {
     const { name, parameters } = storageClass;
     const isOf = (object: Pick<Volume | Snapshot, 'driver'>): boolean =>
       liveClass(object, storageClass) !== undefined;
     // A short reference refers to a secret in the volume's namespace.
     if (!referencedSecrets(parameters, secret.namespace).includes(key)) continue;
-    const refers = (namespace: string, own: Readonly<Record<string, string>>): boolean =>
+    // Credentials are those of the class now, also if others were captured.
+    const refers = (namespace: string, own: Readonly<Record<string, string>> = {}): boolean =>
       referencedSecrets({ ...parameters, ...own }, namespace).includes(key);
     const ofClass = await context.lookupBy(volumes, 'storageClass', name, { status });
-    if (
-      ofClass
-        .filter(isDeleting)
-        .some((v) => isOf(v) && refers(v.namespace, { ...v.driverParameters, ...v.parameters }))
-    )
+    if (ofClass.filter(isDeleting).some((v) => isOf(v) && refers(v.namespace, v.parameters)))
       return true;
     const copies = await context.lookupBy(snapshots, 'storageClass', name, { status });
-    if (
-      copies
-        .filter(isDeleting)
-        .some((s) => isOf(s) && refers(s.namespace, { ...s.driverParameters }))
-    )
-      return true;
+    if (copies.filter(isDeleting).some((s) => isOf(s) && refers(s.namespace))) return true;
   }
   return false;
 }

@@ -1,0 +1,45 @@
+import { expect } from 'chai';
+import type { AdmissionContext } from 'kedge/server';
+import type { Volume } from '@kedge/api/kinds';
+import { snapshots } from '../snapshot/kind.js';
+import { volumes } from '../volume/kind.js';
+import { neededByDeletions } from './deletion-need.js';
+
+const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
+
+describe('a secret of a namespace that is being deleted', () => {
+  const volume = (more: Partial<Volume> = {}): Volume => ({
+    ...{ namespace: 'shop', name: 'v', storageClassName: 'c', size: '1Gi', driver: 'd' },
+    ...{ accessMode: 'ReadWriteOnce', driverParameters: { token: 'secret:first/key' } },
+    metadata: { ...metadata, deletionRequestedAt: 'now' },
+    ...more,
+  });
+  const isNeeded = (name: string, object: Volume, kind: unknown = volumes): Promise<boolean> => {
+    const parameters = { token: 'secret:second/key' };
+    const storageClass = { name: 'c', driver: 'd', parameters, reclaimPolicy: 'delete', metadata };
+    const context = {
+      lookupAll: () => Promise.resolve([storageClass]),
+      lookupBy: (of: unknown, index: string, value: string) => {
+        const values =
+          of === volumes && kind === volumes ? volumes.indexes?.[index]?.(object) : undefined;
+        const isFound =
+          values?.includes(value) === true || (of === kind && index === 'storageClass');
+        return Promise.resolve(of === kind && isFound ? [object] : []);
+      },
+    } as unknown as AdmissionContext;
+    return neededByDeletions(context, { namespace: 'shop', name });
+  };
+
+  it('is needed if the class of a volume in deletion refers to it now, or the captured parameters do', async () => {
+    expect(await isNeeded('second', volume())).to.equal(true);
+    expect(await isNeeded('first', volume())).to.equal(true);
+    expect(await isNeeded('third', volume())).to.equal(false);
+    expect(await isNeeded('second', volume(), snapshots)).to.equal(true);
+  });
+
+  it('is not needed by a volume with a value of its own, of another driver, or that stays', async () => {
+    expect(await isNeeded('second', volume({ parameters: { token: 'own' } }))).to.equal(false);
+    expect(await isNeeded('second', volume({ driver: 'other' }))).to.equal(false);
+    expect(await isNeeded('second', volume({ metadata }))).to.equal(false);
+  });
+});
