@@ -138,3 +138,23 @@ describe('snapshots of cloud3-block whose creation had no answer', function () {
     expect(await operations.get('createSnapshot')).to.not.equal(undefined);
   });
 });
+
+describe('a snapshot of cloud4-disk after a failed one', function () {
+  this.timeout(120_000);
+
+  it('is created once the removal of that one has ended, which would delete it', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'kedge-lost-'));
+    const cloud = new EmulatedCloud('cloud4', folder, { actionMs: 0 });
+    await cloud.loadSdk();
+    const driver = await cloud.driver();
+    const one = new CalledDriver(cloud, driver, uid);
+    await one.provision();
+    const operations = memoryOperations();
+    await operations.set('deleteSnapshot', crypto.randomUUID());
+    const snapshot = { uid: other, namespace: 'shop', name: 's' };
+    await cloud.over(() => driver.createSnapshot({ ...one.request(), snapshot, operations }));
+    expect(await operations.get('deleteSnapshot')).to.equal(undefined);
+    await cloud.emulator.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+});
