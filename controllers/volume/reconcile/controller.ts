@@ -1,5 +1,6 @@
 import {
   type Controller,
+  findCondition,
   generationChanged,
   jsonEqual,
   type SharedInformer,
@@ -20,6 +21,7 @@ import { backoffOf } from '../../policy/policy.js';
 import { controllerName, keyOfVolume, type VolumeControllerOptions } from './effects.js';
 import { missedBy } from './missing-at-provider.js';
 import { nodesOf } from '../../provisioned/owner.js';
+import { referencedSecrets } from '../../references/secret-reference.js';
 import { isNewRefusal } from './refusal.js';
 import { isUnverified } from './verification.js';
 import { VolumeReconciler } from './reconciler.js';
@@ -45,6 +47,14 @@ export function volumeController(options: VolumeControllerOptions): Controller {
     lister.list().filter((v) => v.status === 'Pending' || isWithoutRoom(v));
   const failed = (): readonly Volume[] =>
     lister.list().filter((v) => v.status === 'Failed' || isUnverified(v));
+  const classes = manager.informer(storageClasses).lister;
+  const refersTo = (volume: Volume, secret: string): boolean => {
+    const { driverParameters, parameters, storageClassName, namespace } = volume;
+    const ofClass = classes.get(storageClassName)?.parameters;
+    return [ofClass, driverParameters, parameters].some((each) =>
+      referencedSecrets(each, namespace).includes(secret),
+    );
+  };
   const controller = newController({
     ...manager.ports,
     name: controllerName,
@@ -84,7 +94,11 @@ export function volumeController(options: VolumeControllerOptions): Controller {
       // Only the existence of the service matters. Its status is derived from these volumes.
       generationChanged(),
     )
-    .watches(manager.informer(secrets), () => failed().map(keyOfVolume))
+    .watches(manager.informer(secrets), (secret) => {
+      const key = keyString(secret);
+      const waiting = lister.list().filter((v) => isRepeated(v) && refersTo(v, key));
+      return [...failed(), ...waiting].map(keyOfVolume);
+    })
     .watches(
       manager.informer(nodes),
       (node) => {
@@ -108,6 +122,11 @@ export async function rearm(store: ObjectStore, volume: Volume): Promise<Volume 
       ? { attempts: 0, failedWith: '', reason: 'Retried' }
       : undefined,
   );
+}
+
+/** Whether a call for a volume, which may have failed for its credential, is repeated although nothing has changed. */
+function isRepeated({ status, conditions }: Volume): boolean {
+  return status === 'Stalled' || findCondition(conditions, 'Resizing')?.status === 'True';
 }
 
 /** Whether a volume is being provisioned where there is no capacity: a new node may offer another place. */

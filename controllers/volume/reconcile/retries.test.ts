@@ -48,6 +48,26 @@ describe('a call of a driver that fails', () => {
     expect((await world.volume())?.sizeBytes).to.equal(String(2 * 1024 ** 3));
   });
 
+  for (const call of ['expand', 'observe'] as const)
+    it(`is made at once with a new value of its secret, and not with that of another one: ${call}`, async () => {
+      await world.writeSecret('token', 'first');
+      world.driver.failsOn = { observe: 'CredentialsRejected', expand: 'CredentialsRejected' };
+      if (call === 'observe')
+        world.driver.failsOn = { ...world.driver.failsOn, provision: 'Timeout' };
+      await world.createVolume({ parameters: { token: 'secret:token/key' } });
+      if (call === 'expand')
+        await modify(world.store, volumes, key, (volume) => ({ ...volume, size: '2Gi' }));
+      await world.clock.advance(hour);
+      const before = count(call);
+      expect(before).to.be.greaterThan(5);
+      await world.writeSecret('other', 'second');
+      expect(count(call)).to.equal(before);
+      world.driver.failsOn = {};
+      await world.writeSecret('token', 'second');
+      expect(count(call)).to.equal(before + 1);
+      expect(await world.volume()).to.include({ status: 'Available' });
+    });
+
   it('to expand a volume can be reverted, down to its actual size', async () => {
     await failForLong();
     const condition = async () =>
