@@ -1,5 +1,6 @@
 import { type AnyKind, type FieldViolation, invalid } from 'kedge/objects';
 import {
+  type DescEnum,
   type DescMessage,
   fieldRules,
   isJsonMessage,
@@ -14,6 +15,14 @@ const written = ['annotations', 'resourceVersion'];
 
 function messageOf(kind: AnyKind): DescMessage {
   return apiSchemas().message(`api.${kind.kind}`);
+}
+
+/** The problem of a value that is none of an enum. The encoded message would lack it, and so remove the field. */
+function enumProblems({ values }: DescEnum, value: unknown, at: string): readonly FieldViolation[] {
+  const allowed = values.map(({ name }) => name).filter((name) => !name.endsWith('_UNSPECIFIED'));
+  if (typeof value === 'string' && allowed.includes(value)) return [];
+  const shown = JSON.stringify(value);
+  return [{ field: at, description: `${shown} is not allowed; use one of ${allowed.join(', ')}` }];
 }
 
 function problems(
@@ -31,6 +40,11 @@ function problems(
     }
     if (fieldRules(apiSchemas().registry, field).outputOnly)
       return [{ field: at, description: 'is set by the server; omit it' }];
+    if (field.fieldKind === 'enum') return enumProblems(field.enum, value, at);
+    if (field.fieldKind === 'list' && field.listKind === 'enum' && Array.isArray(value))
+      return value.flatMap((item: unknown, index) =>
+        enumProblems(field.enum, item, `${at}[${index}]`),
+      );
     if (!field.message) return [];
     const { message: inner } = field;
     if (field.fieldKind === 'list' && Array.isArray(value))
@@ -42,7 +56,8 @@ function problems(
 }
 
 /**
- * Refuses fields that an update would silently ignore: unknown ones and those that the server sets.
+ * Refuses what an update would silently ignore or remove: unknown fields, those that the server sets, and unknown values
+ * of enums.
  * @throws StatusError InvalidArgument naming each
  */
 export function requireWritable(kind: AnyKind, object: JsonObject): void {
