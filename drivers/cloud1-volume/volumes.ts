@@ -113,6 +113,7 @@ export class Cloud1Volumes {
       description: described(mark, `${volume.namespace}/${volume.name}`),
       ...(await body()),
     };
+    const earlier = await operations.get('provision');
     await operations.set('provision', `create ${this.#client.clock.now()}`);
     try {
       return await this.#created(request, await this.api.createVolume(callerOf(request), whole));
@@ -123,8 +124,11 @@ export class Cloud1Volumes {
         // The list does not contain the volume yet.
         return raced ? this.#created(request, raced) : notYet(5_000);
       }
-      if (error.kind !== 'Timeout' && error.kind !== 'Unavailable')
-        await operations.clear('provision');
+      if (error.kind !== 'Timeout' && error.kind !== 'Unavailable') {
+        // This call created no volume, but an earlier one without an answer may have.
+        if (earlier !== undefined) await operations.set('provision', earlier);
+        else await operations.clear('provision');
+      }
       throw error;
     }
   }

@@ -119,6 +119,8 @@ export class Cloud2Volumes {
       [labelKeys.uid]: labelValue(volume.uid),
       [labelKeys.cluster]: labelValue(this.#cluster),
     };
+    // A refusal says nothing about an earlier call without an answer.
+    const isFirst = (await request.operations.get('provision')) === undefined;
     return carryOut(this.#client.clock, request, 'provision', {
       observe,
       start: (_key) =>
@@ -127,7 +129,8 @@ export class Cloud2Volumes {
           .catch(async (error: unknown) => {
             const { kind } = DriverError.from(error);
             // No volume was created, so a deletion need not wait for one.
-            if (!uncertainCreation.includes(kind)) await request.operations.clear('provision');
+            if (isFirst && !uncertainCreation.includes(kind))
+              await request.operations.clear('provision');
             if (kind !== 'AlreadyExists') throw error;
             // The volume of an earlier creation has the name, but the list does not contain it yet.
             throw new DriverError('Throttled', DriverError.from(error).message, {

@@ -101,7 +101,8 @@ export class Cloud4Disks {
     const project = await this.#requests.projectOf(request);
     const path: DiskPath = { project, zone, name: volumeName(volume) };
     // The first creation needs no lookup: its name is taken if the disk exists.
-    let isNew = (await operations.get(kind)) === undefined;
+    const isFirst = (await operations.get(kind)) === undefined;
+    let isNew = isFirst;
     const observe = async (): Promise<Observed<ProvisionResult>> => {
       if (isNew) return absent;
       const found = await ifFound(api.disk(caller, path));
@@ -128,8 +129,8 @@ export class Cloud4Disks {
       });
     } catch (thrown) {
       const error = DriverError.from(thrown);
-      // No disk was created, so a deletion need not wait for one.
-      if (!uncertainCreation.includes(error.kind)) await operations.clear(kind);
+      // No disk was created, so a deletion need not wait for one. A refusal says nothing about an earlier call.
+      if (isFirst && !uncertainCreation.includes(error.kind)) await operations.clear(kind);
       if (isProjectMissing(error))
         throw new DriverError('InvalidParameters', error.message, { cause: thrown });
       if (error.kind !== 'AlreadyExists') throw error;

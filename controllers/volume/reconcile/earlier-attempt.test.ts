@@ -73,6 +73,21 @@ describe('a volume whose class changes after an attempt to provision it', () => 
     expect(world.driver.calls.slice(-2)).to.deep.equal(['delete', 'provision']);
   });
 
+  it('waits while the driver refuses every parameter: a malformed credential shows nothing about the earlier place', async () => {
+    world.driver.slow = { provision: 1 };
+    await world.createVolume();
+    world.driver.failsOn = { delete: 'InvalidParameters', observe: 'InvalidParameters' };
+    await setType('second');
+    await world.clock.advance(60_000);
+    expect(world.driver.calls.filter((call) => call === 'provision')).to.have.length(1);
+    expect(await world.volume()).to.include({ status: 'Provisioning' });
+    world.driver.failsOn = { observe: 'NotFound' };
+    const before = world.driver.calls.length;
+    await world.clock.advance(600_000);
+    expect(await world.volume()).to.include({ status: 'Available' });
+    expect(world.driver.calls.slice(before)).to.deep.equal(['delete', 'provision']);
+  });
+
   it('waits while an open creation may have made it and its deletion is not permitted', async () => {
     world.driver.slow = { provision: 1 };
     world.driver.failsOn = { delete: 'PermissionDenied' };

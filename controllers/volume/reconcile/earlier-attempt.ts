@@ -26,6 +26,25 @@ function isNothingThere({ kind }: DriverError, isOpen: boolean): boolean {
   return nothingThere.has(kind);
 }
 
+/** Whether a driver refused the parameters of its call. */
+export function isParametersRefusal(thrown: unknown): thrown is DriverError {
+  return thrown instanceof DriverError && thrown.kind === 'InvalidParameters';
+}
+
+/**
+ * Whether the driver accepts the parameters of a call. A credential that it refuses is refused in every place, which
+ * shows nothing about another one.
+ */
+async function isAccepted({ driver, context }: PreparedCall): Promise<boolean> {
+  try {
+    await driver.observe({ ...context, handle: undefined });
+    return true;
+  } catch (thrown) {
+    const { kind } = DriverError.from(thrown);
+    return kind === 'NotFound' || kind === 'Unsupported';
+  }
+}
+
 /** Whether parameters are equal, except credentials, which each call takes from the live class. */
 function haveSameShape(driver: Driver, one: Parameters, other: Parameters): boolean {
   const { sensitiveParameters, credentialParameters = [] } = driver.capabilities();
@@ -153,16 +172,24 @@ export class EarlierAttempt {
     const call = { call: 'provision', startedAt: this.#effects.now } as const;
     const operations = this.#effects.operations(volume, this.#effects.options.node);
     const isOpen = await isCreationOpen(operations);
+    let isOfPlace = true;
     try {
       const { driver, context } = await this.#effects.begin(request, situation);
       // The parameters were refused. What the provider has of the uid is not of the attempt: it may be a used volume
       // that a restored backup does not know.
       if (!isOpen && volume.lastOperation?.outcome === 'InvalidParameters') return undefined;
-      const answer = await driver.delete({ ...context, handle: undefined });
+      const remove = () => driver.delete({ ...context, handle: undefined });
+      const answer = await remove().catch(async (thrown: unknown) => {
+        if (!isOpen || !isParametersRefusal(thrown)) throw thrown;
+        isOfPlace = await isAccepted(next);
+        if (!isOfPlace) throw thrown;
+        // It may have been refused for a credential that was corrected since.
+        return remove();
+      });
       if (isPending(answer))
         return await this.#effects.reportInProgress(request, volume, call.call, answer);
     } catch (thrown) {
-      if (!(thrown instanceof DriverError) || !isNothingThere(thrown, isOpen))
+      if (!(thrown instanceof DriverError) || !isOfPlace || !isNothingThere(thrown, isOpen))
         return this.#effects.retried(request, volume, call, thrown, ({ kind, message }) => ({
           reason: kind,
           ...this.#effects.made(

@@ -19,7 +19,7 @@ import {
   startedOutcome,
   startOfDeletion,
 } from '../states/deletion-report.js';
-import type { EarlierAttempt } from './earlier-attempt.js';
+import { type EarlierAttempt, isParametersRefusal } from './earlier-attempt.js';
 import { keyOfVolume, type PreparedCall, type VolumeEffects } from './effects.js';
 import { deletedCondition, type Waits } from '../../provisioned/conditions.js';
 import { isRefusal } from '../../provisioned/failure.js';
@@ -30,7 +30,6 @@ import { nextPhase } from '../states/phases.js';
 import type { ReclaimedFrom, VolumeAction, VolumeSituation } from '../states/plan.js';
 import {
   isLeft,
-  isParametersRefusal,
   isParametersRefused,
   isRetained,
   mayBeThere,

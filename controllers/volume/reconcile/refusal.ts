@@ -12,11 +12,6 @@ export interface Refusal {
   readonly isElsewhere: boolean;
 }
 
-/** Whether a driver refused the parameters of its call. */
-export function isParametersRefusal(thrown: unknown): thrown is DriverError {
-  return thrown instanceof DriverError && thrown.kind === 'InvalidParameters';
-}
-
 /**
  * Whether the deletion of a volume without a handle ends although the provider rejects the credential: the policy of the
  * volume itself is `retain`. The credential may never be accepted again, such as that of a closed account.

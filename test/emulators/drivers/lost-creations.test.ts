@@ -76,6 +76,30 @@ for (const provider of providers)
       expect(await existing()).to.deep.equal([]);
     });
 
+    it('whose answer is lost is not forgotten because a later call is refused', async () => {
+      const one = volume();
+      cloud.emulator.lagLists(2);
+      const asked = creation(provider);
+      cloud.emulator.faults.add({ on: asked, fault: { type: 'lostReply' } });
+      const refused = { type: 'answer', status: 401, body: '{}' } as const;
+      cloud.emulator.faults.add({ on: asked, nth: 2, times: 9, fault: refused });
+      const body = JSON.stringify(notFound);
+      if (provider === 'cloud4')
+        cloud.emulator.faults.add({
+          on: ({ method, path }) => method === 'GET' && path.includes('/disks/'),
+          fault: { type: 'answer', status: 404, body },
+        });
+      const { signal, ...request } = one.request();
+      const size = { sizeBytes: 1n, accessMode: 'ReadWriteOnce', topology: {} } as const;
+      const provision = () => Promise.resolve(driver.provision({ ...request, ...size, signal }));
+      await refusalOf(provision());
+      await refusalOf(provision());
+      expect(await existing()).to.have.length(1);
+      expect(await one.operations.get('provision')).to.not.equal(undefined);
+      await cloud.over(() => driver.delete({ ...request, handle: undefined, signal }));
+      expect(await existing()).to.deep.equal([]);
+    });
+
     it('that is refused has no operation for which a deletion would wait', async () => {
       const one = volume(uid, elsewhere[provider]);
       await refusalOf(one.provision());
