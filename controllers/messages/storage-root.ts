@@ -1,6 +1,6 @@
 import { messageForm } from '@kedge/driver-sdk/messages';
 
-/** The beginning of every message about a storage root. */
+/** The beginning of the message of a storage root that is refused. */
 export const storageRootLabel = messageForm('storage root {path}');
 
 /** Another process has locked a storage root. */

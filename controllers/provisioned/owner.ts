@@ -6,7 +6,10 @@ export type VolumeOwner =
   | {
       readonly type: 'node';
       readonly node: string;
-      /** `placed`: the data is on the node, so it stays the owner. `attached`: until it is detached. */
+      /**
+       * `placed`: the data is on the node, so it stays the owner. `attached`: until all its attachments are removed or
+       * marked `Detaching`, or another node has one.
+       */
       readonly because: 'placed' | 'attached';
     }
   | {

@@ -2,7 +2,14 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { lockDirectory, MemoryEngine, type ObjectStore, openStore, silentLogger } from 'kedge';
+import {
+  lockDirectory,
+  MemoryEngine,
+  type ObjectStore,
+  openStore,
+  silentLogger,
+  StatusError,
+} from 'kedge';
 import { DriverError, type Holder, type Holders } from '@kedge/driver-sdk';
 import { type Volume, volumes } from '../volume/kind.js';
 import { StorageRootManager } from './manager.js';
@@ -23,6 +30,7 @@ describe('the manager of a storage root', () => {
   let manager: StorageRootManager;
   const managers: StorageRootManager[] = [];
   let locks = 0;
+  let lockError: Error | undefined;
   const make = (over: ObjectStore = store, holders?: Holders): StorageRootManager => {
     const made = new StorageRootManager({
       store: over,
@@ -31,6 +39,7 @@ describe('the manager of a storage root', () => {
       path,
       lock: (directory) => {
         locks += 1;
+        if (lockError) return Promise.reject(lockError);
         return lockDirectory(directory);
       },
       logger: silentLogger,
@@ -45,6 +54,7 @@ describe('the manager of a storage root', () => {
     base = await mkdtemp(join(tmpdir(), 'kedge-root-'));
     path = join(base, 'volumes');
     store = await openStore({ engine: new MemoryEngine() });
+    lockError = undefined;
     manager = make();
   });
   afterEach(async () => {
@@ -155,6 +165,17 @@ describe('the manager of a storage root', () => {
     expect(message).to.contain(path).and.contain(`this process (${process.pid})`);
     await manager.close();
     expect(await second.probe()).to.deep.equal({ type: 'ready' });
+  });
+
+  it('does not name another process where the file system refuses a lock', async () => {
+    lockError = new StatusError({
+      code: 'Unavailable',
+      reason: 'LockUnavailable',
+      message: 'the lock file is not created: no space',
+    });
+    expect(await manager.probe()).to.include({ type: 'refused', reason: 'StorageRootUnreadable' });
+    lockError = undefined;
+    expect(await manager.probe()).to.deep.equal({ type: 'ready' });
   });
 
   it('adopts a directory of before that holds what the store places there', async () => {

@@ -155,7 +155,7 @@ export class StorageRootManager implements StorageRoot {
       return earlier;
     } catch (error) {
       if (error instanceof Refused)
-        throw failedPrecondition('StorageRootLocked', error.refusal.message);
+        throw failedPrecondition(error.refusal.reason, error.refusal.message);
       throw error;
     } finally {
       await opened.handle.close();
@@ -256,6 +256,9 @@ export class StorageRootManager implements StorageRoot {
       const lock = await this.#options.lock(join(this.path, rootFolder));
       this.#held = { identity, lock };
     } catch (error) {
+      // No other process has it: the file system refuses a lock.
+      if (error instanceof StatusError && error.reason === 'LockUnavailable')
+        throw new Refused(refusalOf(error, this.path));
       const holder = lockHolder(error);
       const locked = holder === undefined ? 'is locked' : storageRootHolder.format({ pid: holder });
       const message = `${storageRootLabel.format({ path: this.path })} ${locked}: ${messageOf(error)}`;

@@ -23,7 +23,7 @@ import { attachmentOf, shownName } from './reads.js';
 import { ec2Package } from './sdk.js';
 
 const unproven =
-  'it is not denied outright; for which resources it holds can be seen only by the call itself';
+  'the provider does not deny it outright; only the call itself shows which resources the permission covers';
 
 function rowOf({ action, needed }: Permission): PermissionReport {
   return { permission: `ec2:${action}`, state: 'unknown', needed };
@@ -71,7 +71,7 @@ async function instanceReport(
   const message =
     found.length === 0
       ? `${where} has no instance whose id, private DNS name or Name tag is ${node}; give [node] name one of them, or use credentials of its account`
-      : `${where} has ${found.length} instances of the name ${node}: ${found.join(', ')}; give each a unique name`;
+      : `${where} has ${found.length} instances whose private DNS name or Name tag is ${node}: ${found.join(', ')}; give [node] name the id of the right one`;
   return { ...row, state: 'missing', message };
 }
 

@@ -29,7 +29,7 @@ function standby({ lease, identity, leaseDurationMs }: ElectorFacts): ElectorHea
       healthy: true,
       message: 'standby, waits until an earlier lease of this candidate expires',
     };
-  const who = leader === '' ? 'no candidate leads' : `"${leader}" leads`;
+  const who = leader === '' ? 'no leader is known' : `"${leader}" leads`;
   return { healthy: true, message: `standby, ${who}` };
 }
 

@@ -53,8 +53,9 @@ export function ownExampleDirectory(
 
 /**
  * Returns the directory that the profile allows: the shared directory of the examples, or the caller's own one if the
- * shared one belongs to another user. By default a missing directory is created.
- * @throws StatusError FailedPrecondition when neither is private to the caller.
+ * shared one is not a directory of the caller to which only the caller can write. By default a missing directory is
+ * created.
+ * @throws StatusError FailedPrecondition if this holds for neither
  */
 export async function prepareExampleDirectory(
   shared = sharedExampleDirectory,

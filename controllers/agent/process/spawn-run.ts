@@ -19,8 +19,8 @@ export interface PreparedRun {
 }
 
 /**
- * Spawns the supervisor of a run; it outlives the daemon.
- * @throws Error if the command can't be spawned, for example with a NUL character.
+ * Spawns the supervisor of a run. The supervisor outlives the daemon.
+ * @throws Error if the supervisor can't be started, for example because an argument contains a NUL character
  */
 export async function spawnRun(
   { launcher, supervisor }: { readonly launcher: Launcher; readonly supervisor: string },

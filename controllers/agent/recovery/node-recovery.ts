@@ -66,7 +66,10 @@ async function recover(
 ): Promise<void> {
   const { undone, failed, repaired, damaged } = await recoverNode(journal, undo(signal), isWanted);
   for (const state of repaired)
-    logger.warn('a damaged record of the node journal was rewritten', { ...state });
+    logger.warn(
+      'a damaged record of the node journal was identified by its name, and rewritten if possible',
+      { ...state },
+    );
   for (const place of damaged) logger.error(damagedMessage(place), { place });
   for (const state of undone)
     logger.warn('mounts, loop devices and freezes of a killed daemon were undone', { ...state });

@@ -26,7 +26,7 @@ export function tooLittle({ object, message }: About<'Instance'>): Remedy {
     reserved === undefined
       ? ''
       : `, or after at most 15 minutes if instance ${reserved} has not got its volumes by then`;
-  const more = `the instance is scheduled automatically once other instances of the node end, or on another node (the total of this node is ${total})${orElse}`;
+  const more = `the instance is scheduled automatically once a node has enough free capacity (the total of this node is ${total})${orElse}`;
   if (Number.parseFloat(free) === 0)
     return set(
       `scale of a service, or ${field} of ${label},`,

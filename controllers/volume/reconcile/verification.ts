@@ -3,7 +3,7 @@ import type { Driver, DriverError } from '@kedge/driver-sdk';
 import type { Volume, VolumeStatus } from '../kind.js';
 import type { VolumeEffects } from './effects.js';
 
-/** The condition of a volume whose provider did not answer a probe. Absent: nothing is open. */
+/** The condition of a volume whose last probe failed or did not find it. Absent: no such probe is reported. */
 const verifiedCondition = 'Verified';
 
 /** Time until a volume that could not be verified is probed again, unless its inputs change; milliseconds. */

@@ -15,7 +15,7 @@ export interface PermissionReport {
   readonly state: 'ok' | 'missing' | 'unknown';
   /** The work that fails without it. */
   readonly needed: string;
-  /** The provider's words, and the remedy. */
+  /** Explains the state, in the words of the provider or of the driver; with the remedy if one is known. */
   readonly message?: string;
 }
 

@@ -19,7 +19,7 @@ export interface Recovery {
   readonly undone: readonly NodeState[];
   /** States that are still recorded; the next recovery retries them. */
   readonly failed: readonly { readonly state: NodeState; readonly error: DriverError }[];
-  /** States whose damaged records were rewritten from the state of the node. */
+  /** States of damaged records that were identified by their names; their records were rewritten if possible. */
   readonly repaired: readonly NodeState[];
   /** Places of records that could not be read and were set aside. */
   readonly damaged: readonly string[];

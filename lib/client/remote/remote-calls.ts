@@ -36,8 +36,8 @@ const { clock, random, logger } = portRules;
 
 /**
  * Returns the options of a connection if they are valid.
- * @throws TypeError for a `server` that is a URL or not a string (gRPC would only report an unreachable server), and
- * for an invalid clock, random source or logger
+ * @throws TypeError for a `server` that is an http or https URL (gRPC would only report an unreachable server), empty or
+ * not a string, and for an invalid clock, random source or logger
  */
 export function requireConnection<O extends RemoteConnection>(options: O): O {
   requireOptions('RemoteStore', options, { server, clock, random, logger });

@@ -161,8 +161,8 @@ export class Authenticator implements Authentication {
   }
 
   /**
-   * Binds grants that an earlier release stored by name to uids. Call it before others can write. Resolves to the
-   * tokens that are older than the user of their name, which are logged and refused.
+   * Binds to uids the grants that an earlier release stored with names only. Call it before others can write. Resolves
+   * to the unbound tokens that are older than the user whom their subject names; they are logged and refused.
    */
   async bindGrants(): Promise<readonly LeftToken[]> {
     const left = await bindGrants(this.#store, this.#binding.onFailure);

@@ -83,7 +83,7 @@ export async function bindToken(
 
 /**
  * Binds every token and every user's policies to uids, in a store of an earlier release with names only.
- * Idempotent. Resolves to the tokens that are older than the user of their name, which are refused.
+ * Idempotent. Resolves to the tokens that are older than the user whom their subject names, which are refused.
  */
 export async function bindGrants(
   store: GrantBinding['store'] & Pick<ObjectStore, 'list'>,
@@ -100,7 +100,7 @@ export async function bindGrants(
     if (token.subjectUid !== undefined) continue;
     const { name: id, subject } = token;
     const user = known.get(subject);
-    // A token without a user of its name is refused for that reason.
+    // A token whose subject has no user is refused for that reason.
     if ((await bindToken(binding, token, user)) === '' && user) left.push({ id, subject });
   }
   return left;

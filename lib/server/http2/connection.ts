@@ -65,7 +65,7 @@ export class Http2Connection implements StreamCarrier {
     const { clock, streamsMax } = options;
     this.#options = options;
     this.#resets = new Budget(clock, 'resets of streams');
-    this.#oddities = new Budget(clock, 'frames without a purpose');
+    this.#oddities = new Budget(clock, 'SETTINGS, GOAWAY and frames without effect');
     this.#output = new Output(socket, clock, (stream) => this.#sendEnd(stream));
     this.#window = new ReceiveWindow((update) => this.#output.push(update));
     this.#life = new ConnectionLife(socket, this.#output, {

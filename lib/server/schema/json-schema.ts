@@ -119,7 +119,10 @@ function itemSchema(
   return scalarSchema(field.scalar ?? ScalarType.STRING, { ...rules, required: false });
 }
 
-/** The bounds of the numbers that can be represented exactly. A 64-bit field is a number if its rules declare it. */
+/**
+ * The bounds of the numbers that can be represented exactly. A 64-bit field is a number if its
+ * rules declare it.
+ */
 function numberRange(scalar: ScalarType): readonly [number, number] | undefined {
   switch (scalar) {
     case ScalarType.INT32:
@@ -133,6 +136,9 @@ function numberRange(scalar: ScalarType): readonly [number, number] | undefined 
     case ScalarType.SINT64:
     case ScalarType.SFIXED64:
       return [-Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
+    case ScalarType.UINT64:
+    case ScalarType.FIXED64:
+      return [0, Number.MAX_SAFE_INTEGER];
     default:
       return undefined;
   }

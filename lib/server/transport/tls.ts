@@ -54,7 +54,7 @@ async function load({ certFile, keyFile, clientCaFile }: TlsFiles): Promise<TlsM
     throw new StatusError({
       code: 'InvalidArgument',
       reason: 'TlsInvalid',
-      message: `${certFile} and ${keyFile} are not a certificate and its key: ${messageOf(cause)}; use a certificate and its private key, both in PEM`,
+      message: `${certFile} and ${keyFile} can't be used as a certificate and its key: ${messageOf(cause)}; use a certificate and its private key, both in PEM, the key without a passphrase`,
       cause,
     });
   }

@@ -9,7 +9,7 @@ export interface LevelEngineOptions {
   /** Bytes of LevelDB's write buffer; default 16 MiB. */
   readonly writeBufferBytes?: number;
   readonly clock?: Clock;
-  /** The file system for files beside the database; tests inject a failing one. Default: the machine's. */
+  /** The file system of the engine itself, not of LevelDB; tests inject a failing one. Default: the machine's. */
   readonly fileSystem?: FileSystem;
   /**
    * Further names in the directory that a rollback of a migration needs: they are copied with the database. Missing

@@ -38,8 +38,9 @@ export function scopeKey({ kind, namespace, labels, fields, withPrevious }: Watc
 }
 
 /**
- * The latest batches of watches. Watchers of the same scope at the same revision get the same batch, which is selected
- * once, and by whose identity its answers are encoded once. The oldest batch is dropped first.
+ * The latest batches of watches. Watchers of the same scope at the same revision get the same batch object: it is
+ * selected once, and its answers are encoded once for each form, because they are cached by that object. The oldest
+ * batch is dropped first.
  */
 export class SharedBatches {
   readonly #kept = new Map<string, Kept>();

@@ -24,7 +24,10 @@ export interface Stamp {
   readonly uid: () => string;
 }
 
-/** The state after an operation: `object` is the new one, or the last one if it no longer exists. */
+/**
+ * The state after an operation: `object` is the present one, or the last one if the operation removed it. For a check
+ * that an object is absent, and for a check of a kind, it is a placeholder with empty metadata.
+ */
 export interface Applied {
   readonly object: ApiObject;
   readonly exists: boolean;

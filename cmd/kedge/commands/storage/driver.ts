@@ -30,7 +30,8 @@ function pair(text: string, before: Readonly<Record<string, string>>): Record<st
 }
 
 /**
- * Returns a factory of driver instances that share no state.
+ * Returns a factory that creates a new driver instance at each call. Instances share the state of their module, such as
+ * the order of the calls for one volume.
  * @throws StatusError InvalidArgument for an unknown driver, or a module without one
  */
 async function parentOf(
