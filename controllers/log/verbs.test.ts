@@ -68,9 +68,9 @@ describe('the output of instances on several nodes', () => {
     expect(error).to.be.instanceOf(StatusError);
     expect(error).to.include({ code: 'FailedPrecondition', reason: 'AgentNotConnected' });
     const key = { namespace: 'default', name: 'web-1' };
-    await store.updateStatus(instances, key, { containerId: 'c1' });
+    await store.updateStatus(instances, key, { containerId: 'c1'.repeat(32) });
     expect(String(await refusalOf(answers('near', { name: 'web-1', previous: true })))).to.contain(
-      'on node far, type: docker logs c1',
+      `on node far, type: docker logs ${'c1'.repeat(32)}`,
     );
     expect(await refusalOf(answers('far', { name: 'web-1' }))).to.equal(undefined);
   });
