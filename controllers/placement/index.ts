@@ -11,6 +11,7 @@ export { takingFrom } from './committed.js';
 export {
   isAt,
   isNominated,
+  isNominatedAhead,
   isSettled,
   type Nomination,
   nominationEnd,

@@ -52,9 +52,21 @@ function permits(volume: Volume | undefined, node: Node): boolean {
   return !isStarted || (isSettled(volume) && isAt(node, volume.topology ?? {}));
 }
 
+/**
+ * Whether the clock was far ahead when an instance was nominated. Such a nomination counts as made now. The scheduler
+ * writes the present time into it, so that its room is not kept for longer.
+ */
+export function isNominatedAhead(
+  { nominatedAt = '' }: Pick<Instance, 'nominatedAt'>,
+  now: number,
+): boolean {
+  return Date.parse(nominatedAt) > now + nominationMs;
+}
+
 /** The end of the time for which the room of a nominated instance is kept. */
-export function nominationEnd({ nominatedAt = '' }: Pick<Instance, 'nominatedAt'>): number {
-  const at = Date.parse(nominatedAt);
+export function nominationEnd(instance: Pick<Instance, 'nominatedAt'>, now: number): number {
+  if (isNominatedAhead(instance, now)) return now + nominationMs;
+  const at = Date.parse(instance.nominatedAt ?? '');
   return Number.isNaN(at) ? 0 : at + nominationMs;
 }
 
@@ -68,9 +80,7 @@ export function isNominated(
   { volumes, now }: NominationSources,
 ): boolean {
   if (instance.node !== undefined || instance.nominatedNode !== node.name) return false;
-  const end = nominationEnd(instance);
-  // A clock that was far ahead would keep the room for as long.
-  if (isDeleting(instance) || end <= now || end > now + 2 * nominationMs) return false;
+  if (isDeleting(instance) || nominationEnd(instance, now) <= now) return false;
   if (!matchesSelector(node, instance.template.nodeSelector)) return false;
   return mountedVolumes(instance).every((key) => permits(volumes.get(key), node));
 }

@@ -26,6 +26,7 @@ import { isNeedy } from '../resources/index.js';
 import { type Reason, setCondition } from '../reasons/index.js';
 import {
   isNominated,
+  isNominatedAhead,
   type Nomination,
   nominationEnd,
   type NominationSources,
@@ -83,12 +84,30 @@ class Choice {
     return this.#reservedUntil === undefined ? undefined : this.#reservedUntil - this.#sources.now;
   }
 
+  /** Milliseconds until the nomination of the instance ends; undefined without one. */
+  nominatedMs(written: Partial<Nomination>): number | undefined {
+    const { now } = this.#sources;
+    const own = { ...this.#instance, ...written };
+    const end = own.nominatedNode ? nominationEnd(own, now) : 0;
+    return end > now ? end - now : undefined;
+  }
+
+  /** The present time for a nomination of a clock that was far ahead. */
+  get renewed(): Partial<Nomination> {
+    const { now } = this.#sources;
+    const isAhead = isNominatedAhead(this.#instance, now);
+    return isAhead ? { nominatedAt: new Date(now).toISOString() } : {};
+  }
+
   #usersOf(node: Node): readonly Instance[] {
     const taking = this.#taking.byIndex('takesFrom', node.name);
     const users = occupantsOf(node, taking, this.#instance, this.#sources);
     for (const each of users)
       if (each.node === undefined)
-        this.#reservedUntil = Math.min(this.#reservedUntil ?? Infinity, nominationEnd(each));
+        this.#reservedUntil = Math.min(
+          this.#reservedUntil ?? Infinity,
+          nominationEnd(each, this.#sources.now),
+        );
     return users;
   }
 
@@ -115,7 +134,8 @@ class Choice {
     const instance = this.#instance;
     const isWaiting = later.some((constraint, index) => constraint !== now[index]);
     if (!isWaiting || !isNeedy(instance.template)) return undefined;
-    const nominatedAt = instance.nominatedAt || new Date(this.#sources.now).toISOString();
+    const { nominatedAt = instance.nominatedAt || new Date(this.#sources.now).toISOString() } =
+      this.renewed;
     const canCome = (node: Node): boolean =>
       isNominated({ ...instance, nominatedNode: node.name, nominatedAt }, node, this.#sources);
     const holds = this.#nominated().some(
@@ -171,15 +191,18 @@ function reconcile(options: SchedulerOptions, context: ReconcileContext): Promis
     };
     const placement = choice.place(constraints);
     if (placement.type === 'none') {
-      const { reservedMs } = choice;
+      // Before the nomination: an instance that waits for its volumes does not queue for the reservations of others.
+      const { reservedMs = Infinity } = choice;
       const nomination = choice.nominate(constraints);
       const node = nomination && (await nodeNamed(nomination.nominatedNode));
       const isKept =
         node &&
         (await fitsAtCommit(options, txn, instance, node, constraints.later, choice.sources));
-      report('False', placement.reason, placement.message, isKept ? nomination : {});
+      const written = isKept ? nomination : choice.renewed;
+      report('False', placement.reason, placement.message, written);
       if (nomination && !isKept) return requeueAfter(cacheLagMs);
-      return reservedMs === undefined ? done() : requeueAfter(reservedMs);
+      const waitMs = Math.min(reservedMs, choice.nominatedMs(written) ?? Infinity);
+      return waitMs === Infinity ? done() : requeueAfter(waitMs);
     }
     const { node: name } = placement;
     const node = await nodeNamed(name);

@@ -182,13 +182,38 @@ describe('an instance that is nominated for a node', () => {
     expect(await cluster.nodeOf('x')).to.equal('a1');
   });
 
-  it('keeps nothing if the clock was far ahead when it was nominated', async () => {
+  const quarterMs = 15 * 60_000;
+  const present = () => new Date(cluster.clock.now()).toISOString();
+
+  it('keeps its room for a quarter of an hour after a time that is far ahead', async () => {
     await nominee();
+    await nominate('y', 'a1', 365 * 24 * 3_600_000);
+    expect(await found('y')).to.include({ nominatedNode: 'a1', nominatedAt: present() });
     await cluster.instance('x', exclusive);
     expect(await cluster.nodeOf('x')).to.equal(undefined);
+    await cluster.clock.advance(quarterMs);
+    expect(await cluster.nodeOf('x')).to.equal('a1');
+  });
+
+  it('keeps its room for half an hour at most if a clock that was far ahead is corrected', async () => {
+    const correct = cluster.clock.now.bind(cluster.clock);
+    cluster.clock.now = () => correct() + 2 * 3_600_000;
+    await nominee();
+    cluster.clock.now = correct;
+    await cluster.instance('x', exclusive);
+    expect(await cluster.nodeOf('x')).to.equal(undefined);
+    await cluster.clock.advance(quarterMs);
+    expect(await found('y')).to.include({ nominatedNode: 'a1', nominatedAt: present() });
+    expect(await cluster.nodeOf('x')).to.equal(undefined);
+    await cluster.clock.advance(quarterMs);
+    expect(await cluster.nodeOf('x')).to.equal('a1');
+  });
+
+  it('does not keep a time that is far ahead while its volume has no place', async () => {
+    await cluster.volume('w');
+    await cluster.instance('y', { ports, volumes: [{ ...claim, claim: { name: 'w' } }] });
     await nominate('y', 'a1', 365 * 24 * 3_600_000);
-    await cluster.instance('z', exclusive);
-    expect(await cluster.nodeOf('z')).to.equal('a1');
+    expect(await found('y')).to.include({ nominatedNode: 'a1', nominatedAt: present() });
   });
 
   it('keeps nothing once it is nominated for another node', async () => {
