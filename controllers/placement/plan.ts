@@ -10,7 +10,7 @@ export type Placement =
   | { readonly type: 'node'; readonly node: string }
   | {
       readonly type: 'none';
-      readonly reason: 'NoNodeFits' | Shortage['reason'];
+      readonly reason: 'NoNodeFits' | 'VolumeNotReady' | Shortage['reason'];
       readonly message: string;
     };
 

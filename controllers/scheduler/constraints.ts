@@ -1,6 +1,7 @@
-import type { Transaction } from 'kedge';
+import { keyString, type ObjectKey, type Transaction } from 'kedge';
 import type { DriverRegistry } from '@kedge/driver-sdk';
 import type { Instance } from '../instance/kind.js';
+import { volumeMissing } from '../messages/storage.js';
 import { isSettled, type VolumeConstraint } from '../placement/index.js';
 import { volumeOfMount } from '../references/claim.js';
 import { namedTopology } from '../storage-class/index.js';
@@ -14,6 +15,23 @@ export interface Constraints {
   readonly now: readonly VolumeConstraint[];
   /** Those that apply once the volumes are provisioned whose place is chosen. */
   readonly later: readonly VolumeConstraint[];
+  /** The messages about volumes that do not exist, if the instance waits for them without a node. */
+  readonly missing: readonly string[];
+}
+
+/** The topology that parameters give, and the labels that a volume gets from a node. */
+async function placeOf(
+  drivers: Drivers,
+  driverName: string,
+  parameters: Readonly<Record<string, string>>,
+): Promise<Required<Pick<VolumeConstraint, 'named' | 'open'>>> {
+  const driver = await drivers.get(driverName);
+  const { placeParameters, requiredTopologyKeys = [] } = driver?.capabilities() ?? {};
+  const named = namedTopology(parameters, placeParameters);
+  const open = requiredTopologyKeys.filter(
+    (key) => named.labels[key] === undefined && named.references[key] === undefined,
+  );
+  return { named, open };
 }
 
 /** Returns the node constraints of a volume. Its parameters have the same precedence as in driver calls. */
@@ -23,33 +41,55 @@ async function constraintOf(
   storageClass: StorageClass | undefined,
 ): Promise<VolumeConstraint> {
   if (volume.handle || !storageClass) return { volume, storageClass };
-  const driver = await drivers.get(volume.driver || storageClass.driver);
   const parameters = {
     ...storageClass.parameters,
     ...volume.parameters,
     ...volume.driverParameters,
   };
-  const { placeParameters, requiredTopologyKeys = [] } = driver?.capabilities() ?? {};
-  const named = namedTopology(parameters, placeParameters);
-  const open = requiredTopologyKeys.filter(
-    (key) => named.labels[key] === undefined && named.references[key] === undefined,
-  );
-  return { volume, storageClass, named, open };
+  const place = await placeOf(drivers, volume.driver || storageClass.driver, parameters);
+  return { volume, storageClass, ...place };
 }
 
-/** Reads the node constraints of an instance's volumes. A missing volume has none. */
+/**
+ * The messages about missing volumes that keep an instance from every node: a volume of one of the classes gets its zone
+ * from a node, and a placed instance would determine that zone, also if it has no capacity.
+ */
+async function awaited(
+  drivers: Drivers,
+  classes: readonly StorageClass[],
+  missing: readonly ObjectKey[],
+): Promise<readonly string[]> {
+  if (missing.length === 0) return [];
+  for (const { driver, parameters = {} } of classes) {
+    const { open } = await placeOf(drivers, driver, parameters);
+    if (open.length === 0) continue;
+    return missing.map((key) => `${volumeMissing.format({ volume: keyString(key) })} yet`);
+  }
+  return [];
+}
+
+/**
+ * Reads the node constraints of an instance's volumes.
+ * @param classes the present storage classes: the class of a missing volume is one of them
+ */
 export async function constraintsOf(
   drivers: Drivers,
+  classes: readonly StorageClass[],
   txn: Transaction,
   { namespace, service, ordinal, template }: Instance,
 ): Promise<Constraints> {
   const now: VolumeConstraint[] = [];
   const later: VolumeConstraint[] = [];
+  const missing: ObjectKey[] = [];
   for (const mount of template.volumes ?? []) {
     const key = volumeOfMount(mount, namespace, service, ordinal);
     const watching = ['handle', 'topology', 'driver', 'driverParameters'] as const;
-    const volume = key && (await txn.get(volumes, key, { watching }));
-    if (!volume) continue;
+    if (!key) continue;
+    const volume = await txn.get(volumes, key, { watching });
+    if (!volume) {
+      missing.push(key);
+      continue;
+    }
     await txn.get(volumes, key, { watching: 'generation' });
     const { storageClassName: name } = volume;
     const storageClass =
@@ -62,5 +102,5 @@ export async function constraintsOf(
         : constraint,
     );
   }
-  return { now, later };
+  return { now, later, missing: await awaited(drivers, classes, missing) };
 }

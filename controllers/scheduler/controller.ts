@@ -119,8 +119,10 @@ class Choice {
     return this.#nodes.filter(({ name }) => name === this.#instance.nominatedNode);
   }
 
-  /** The node for which the instance is nominated, if it still fits, else the best one. */
-  place({ now }: Constraints): Placement {
+  /** The node for which the instance is nominated, if it still fits, else the best one. None while it waits for a volume. */
+  place({ now, missing }: Constraints): Placement {
+    if (missing.length > 0)
+      return { type: 'none', reason: 'VolumeNotReady', message: missing.join('; ') };
     const there = this.#among(this.#nominated(), now);
     return there.type === 'node' ? there : this.#among(this.#nodes, now);
   }
@@ -173,7 +175,8 @@ function reconcile(options: SchedulerOptions, context: ReconcileContext): Promis
   return context.txn(async (txn) => {
     const instance = await txn.get(instances, key);
     if (!instance || instance.node !== undefined || isDeleting(instance)) return done();
-    const constraints = await constraintsOf(options.drivers, txn, instance);
+    const classes = options.manager.informer(storageClasses).lister.list();
+    const constraints = await constraintsOf(options.drivers, classes, txn, instance);
     const choice = new Choice(options, instance);
     const report = (
       status: 'True' | 'False',

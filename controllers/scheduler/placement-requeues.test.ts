@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { findCondition } from 'kedge';
 import { settle } from 'kedge/testing';
 import { type Instance, instances } from '../instance/kind.js';
 import { nodes } from '../node/kind.js';
@@ -202,6 +203,36 @@ describe('an instance without a node', () => {
       await change(cluster);
       expect(await cluster.nodeOf('i')).to.equal('n');
     });
+
+  it('is not placed without its volume if a class takes the zone of a volume from a node', async () => {
+    await cluster.stop();
+    cluster = await Cluster.start(true);
+    const { store } = cluster;
+    await store.create(storageClasses, { name: 'c', driver: 'played' });
+    await cluster.node('n', { labels: { [zone]: 'a' } });
+    await cluster.node('m', { labels: { [zone]: 'b' } });
+    for (const name of ['i', 'j']) {
+      const mount = { ...data, claim: { name: `of-${name}` } };
+      await cluster.instance(name, { volumes: [mount] });
+      expect(await cluster.nodeOf(name)).to.equal(undefined);
+      const { conditions } = (await store.get(instances, { namespace, name }))!;
+      expect(findCondition(conditions, 'Scheduled')).to.include({
+        ...{ status: 'False', reason: 'VolumeNotReady' },
+        message: `volume default/of-${name} does not exist yet`,
+      });
+    }
+    await cluster.volume('of-i');
+    expect(await cluster.nodeOf('i')).to.equal(undefined);
+    await cluster.at('of-i', { [zone]: 'b' });
+    expect(await cluster.nodeOf('i')).to.equal('m');
+    expect(await cluster.nodeOf('j')).to.equal(undefined);
+    const named = {
+      ...(await store.get(storageClasses, { name: 'c' }))!,
+      parameters: { zone: 'a' },
+    };
+    await store.update(storageClasses, named);
+    expect(await cluster.nodeOf('j')).to.be.a('string');
+  });
 
   it('is not reconciled for volumes of others, nor for irrelevant changes of its own', async () => {
     await cluster.instance('i', { volumes: [claim] });

@@ -41,7 +41,7 @@ function keyOf({ namespace, name }: Instance): ObjectKey {
 
 /**
  * Adds indexes of unplaced instances to the informer, and returns functions that look them up. A volume queues the
- * unplaced instances that mount it, a class those that mount its volumes, a deleted instance those that request
+ * unplaced instances that mount it, a class those that mount its volumes or a missing one, a deleted instance those that request
  * resources or ports, and a node all of them.
  *
  * An object that is not cached yet needs no requeue: its own arrival in the cache queues the instance.
@@ -61,6 +61,9 @@ export function placementRequeues({
   const mounting = ({ namespace, name }: VolumeName): readonly Instance[] =>
     instances.lister.byIndex(unplacedByVolume, keyString({ namespace, name }));
   const ofVolume: PlacementRequeues['ofVolume'] = (volume) => mounting(volume).map(keyOf);
+  const unplaced = (): readonly Instance[] => instances.lister.byIndex(unplacedIndex, 'yes');
+  const lacksVolume = (instance: Instance): boolean =>
+    mountedVolumes(instance).some((key) => volumes.lister.get(key) === undefined);
   const needy = (): readonly ObjectKey[] =>
     instances.lister.byIndex(unplacedNeedy, 'yes').map(keyOf);
   const takesRoom = (instance: Instance): boolean =>
@@ -73,7 +76,7 @@ export function placementRequeues({
     return node !== undefined && isComing(started) && isAt(node, started.topology ?? {});
   };
   return {
-    ofNode: () => instances.lister.byIndex(unplacedIndex, 'yes').map(keyOf),
+    ofNode: () => unplaced().map(keyOf),
     ofInstance: (instance) => (takesRoom(instance) ? needy() : []),
     ofVolume,
     ofReserving: (volume, other) => {
@@ -81,7 +84,10 @@ export function placementRequeues({
         takesRoom(instance) && !startsAtNominated(instance, volume, other);
       return mounting(volume).some(ends) ? needy() : [];
     },
-    ofClass: ({ name }) => volumes.lister.byIndex('storageClass', name).flatMap(ofVolume),
+    ofClass: ({ name }) => [
+      ...volumes.lister.byIndex('storageClass', name).flatMap(ofVolume),
+      ...unplaced().filter(lacksVolume).map(keyOf),
+    ],
   };
 }
 

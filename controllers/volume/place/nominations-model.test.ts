@@ -168,6 +168,8 @@ class Subject {
       if (await store.get(volumes, key)) await store.deleteByName(volumes, key);
       return settle();
     }
+    // Writes of the scheduler may still be on their way.
+    await settle();
     const found = await store.get(instances, key);
     if (!found) return;
     await store.update(instances, { ...found, metadata: { ...found.metadata, finalizers: [] } });
@@ -208,7 +210,7 @@ class Subject {
 
   /**
    * The instances without a node that would fit on one besides the placed ones, each with its nodes, once the time of all
-   * nominations has passed. Those whose volume is not provisioned wait for it.
+   * nominations has passed. Those whose volume is missing or is not provisioned wait for it.
    */
   async stuck(): Promise<readonly string[]> {
     // Only a process that died is started again: otherwise changes and timers alone lead to the outcome.
@@ -220,7 +222,7 @@ class Subject {
     const found: string[] = [];
     for (const { name, node, template } of items) {
       const volume = template.volumes ? await store.get(volumes, { namespace, name }) : undefined;
-      if (node !== undefined || (volume && !volume.handle)) continue;
+      if (node !== undefined || (template.volumes && !volume?.handle)) continue;
       const places = { ...template.nodeSelector, ...volume?.topology };
       const fitting = all.filter(
         (each) =>
