@@ -107,15 +107,20 @@ describe('the loop device of an image that a process has open', function () {
 
   it('is not mounted if it has the image of another volume', async () => {
     const volume = await made();
-    const other = await made('22222222-2222-4333-8444-555555555555');
     const { devicePath } = await driver.attach(volume);
     await driver.detach(volume);
-    expect((await driver.attach(other)).devicePath).to.equal(devicePath);
+    // The kernel gives the first free device, and others may become free meanwhile.
+    const others: Awaited<ReturnType<typeof made>>[] = [];
+    for (let attached = ''; attached !== devicePath; ) {
+      const other = await made(`22222222-2222-4333-8444-55555555555${others.length}`);
+      others.push(other);
+      attached = (await driver.attach(other)).devicePath;
+    }
     const target = join(folder, 'mounts', 'v');
     const mount = { ...volume, devicePath, target, readOnly: false, mayFormat: false };
     const { kind, message } = await refusal(driver.mount(mount));
     expect(kind).to.equal('Unavailable');
     expect(message).to.contain(devicePath).and.contain(volume.handle);
-    await driver.detach(other);
+    for (const other of others) await driver.detach(other);
   });
 });
