@@ -174,6 +174,9 @@ describe('the manager of a storage root', () => {
       message: 'the lock file is not created: no space',
     });
     expect(await manager.probe()).to.include({ type: 'refused', reason: 'StorageRootUnreadable' });
+    await mkdir(path, { recursive: true });
+    const adoption: unknown = await manager.adopt(path).catch((error: unknown) => error);
+    expect(adoption).to.equal(lockError);
     lockError = undefined;
     expect(await manager.probe()).to.deep.equal({ type: 'ready' });
   });

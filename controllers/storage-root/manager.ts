@@ -155,7 +155,9 @@ export class StorageRootManager implements StorageRoot {
       return earlier;
     } catch (error) {
       if (error instanceof Refused)
-        throw failedPrecondition(error.refusal.reason, error.refusal.message);
+        throw error.cause instanceof StatusError
+          ? error.cause
+          : failedPrecondition('StorageRootLocked', error.refusal.message);
       throw error;
     } finally {
       await opened.handle.close();
@@ -258,7 +260,7 @@ export class StorageRootManager implements StorageRoot {
     } catch (error) {
       // No other process has it: the file system refuses a lock.
       if (error instanceof StatusError && error.reason === 'LockUnavailable')
-        throw new Refused(refusalOf(error, this.path));
+        throw new Refused(refusalOf(error, this.path), { cause: error });
       const holder = lockHolder(error);
       const locked = holder === undefined ? 'is locked' : storageRootHolder.format({ pid: holder });
       const message = `${storageRootLabel.format({ path: this.path })} ${locked}: ${messageOf(error)}`;

@@ -20,8 +20,8 @@ export function lockHolder(error: unknown): string | undefined {
 export class Refused extends Error {
   readonly refusal: Refusal;
 
-  constructor(refusal: Refusal) {
-    super(refusal.message);
+  constructor(refusal: Refusal, options?: ErrorOptions) {
+    super(refusal.message, options);
     this.refusal = refusal;
   }
 }
