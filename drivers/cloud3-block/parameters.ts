@@ -164,8 +164,7 @@ function keyViolations(parameters: Parameters): readonly ParameterViolation[] {
 
 /** The credentials that the parameters name; undefined: the provider's chain of default credentials. */
 function keysOf(parameters: Parameters): AwsKeys | undefined {
-  const [violation] = keyViolations(parameters);
-  if (violation) requireParameters([violation]);
+  requireParameters(keyViolations(parameters));
   const accessKeyId = given(parameters, 'accessKeyId');
   const secretAccessKey = given(parameters, 'secretAccessKey');
   const sessionToken = given(parameters, 'sessionToken');

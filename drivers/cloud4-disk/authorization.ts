@@ -71,6 +71,7 @@ export class Authorizations {
   /**
    * Returns the authorization of a request.
    * @throws DriverError InvalidParameters for a key that can't sign; Unavailable if the default credentials give no
+   *   token
    */
   async of(identity: Identity, signal: AbortSignal): Promise<Authorization> {
     const headers = await (identity.key
@@ -133,7 +134,8 @@ export class Authorizations {
 
   /**
    * Returns the project of the node, as its metadata server names it.
-   * @throws DriverError InvalidParameters if there is no metadata server; Unavailable if it does not answer in time;
+   * @throws DriverError InvalidParameters if there is no metadata server; Unavailable if it does not name the
+   *   project, or not in time
    */
   async projectOfNode(signal: AbortSignal): Promise<string> {
     this.#project ??= await this.#inTime('project of the node', signal, async () => {

@@ -71,7 +71,8 @@ export class Reflector<T extends ApiObject> {
         progress.ended(error);
         this.#failed(error);
       }
-      // The first failure is retried without backoff, later ones with it; each waits at least as long as its error requests.
+      // The first failure is retried without backoff, later ones with it. Each waits at least as long as its error
+      // requests.
       const backoffMs = failures > 1 ? backoffDelayMs(backoff, failures - 2, random) : 0;
       const delayMs = Math.max(askedMs, backoffMs);
       if (delayMs > 0) await sleep(clock, delayMs, signal);
