@@ -90,8 +90,20 @@ export const transitions = [
     'None',
     'reclaim policy retain: the object is removed, the copy is kept',
   ),
-  row('S14', 'Failed', 'forgotten', 'None', 'the same, also after a refused deletion'),
-  row('S14', 'Deleting', 'forgotten', 'None', 'the same, once its node refused the deletion'),
+  row(
+    'S14',
+    'Failed',
+    'forgotten',
+    'None',
+    'reclaim policy retain: also after a deletion that its driver refused',
+  ),
+  row(
+    'S14',
+    'Deleting',
+    'forgotten',
+    'None',
+    'reclaim policy retain: once its node reported that the driver refuses the deletion',
+  ),
 ] as const satisfies readonly {
   readonly id: `S${number}`;
   readonly from: SnapshotPhase | 'None';
