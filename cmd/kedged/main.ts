@@ -24,6 +24,7 @@ import { ensureLocalContext, firstAccess } from './config/local-context.js';
 import type { DaemonConfig } from './config/settings.js';
 import { stopSignals } from './stop-signals.js';
 import { addUpgradeCommand } from './data/upgrade-command.js';
+import { growHeapFreely } from './heap-growth.js';
 import type { Daemon } from './wire.js';
 
 function say(text: string): void {
@@ -88,6 +89,7 @@ async function serve(options: ConfigOptions): Promise<void> {
     process.stdout.write(configurationFile(config));
     return;
   }
+  growHeapFreely();
   const logger = daemonLogger(config.logLevel);
   logProcessWarnings(logger);
   // The database replays its log in a separate thread. Meanwhile this thread loads the rest of the program.
