@@ -1,13 +1,26 @@
 import { expect } from 'chai';
+import { type ApiObject, defineKind } from '../../object/index.js';
 import { MemoryEngine, openStore, type ObjectStore } from '../../store/index.js';
 import { settle } from '../../testing/index.js';
 import { rightsChanges, tokens } from './index.js';
 
+interface Machine extends ApiObject {
+  readonly heartbeatAt?: string;
+}
+const machines = defineKind<Machine>({
+  kind: 'Machine',
+  plural: 'machines',
+  scope: 'Cluster',
+  statusFields: ['heartbeatAt'],
+});
+
 describe('changes of rights', () => {
-  const stop = new AbortController();
+  let stop: AbortController;
   let store: ObjectStore;
   let told = 0;
   beforeEach(async () => {
+    stop = new AbortController();
+    told = 0;
     store = await openStore({ engine: new MemoryEngine() });
     await store.create(tokens, {
       name: 'kept',
@@ -15,7 +28,7 @@ describe('changes of rights', () => {
       metadata: { finalizers: ['example.com/keeps'] },
     });
     void (async () => {
-      for await (const _ of rightsChanges(store, stop.signal)) told += 1;
+      for await (const _ of rightsChanges(store, stop.signal, machines)) told += 1;
     })();
     await settle();
     expect(told, 'once the watch has begun').to.equal(1);
@@ -35,6 +48,20 @@ describe('changes of rights', () => {
     expect((await store.get(tokens, { name: 'kept' }))?.metadata.deletionRequestedAt).to.be.a(
       'string',
     );
+    expect(told).to.equal(1);
+  });
+
+  it('include the removal of a node, and no heartbeat', async () => {
+    await store.create(machines, { name: 'node-1' });
+    await settle();
+    for (let second = 0; second < 3; second += 1) {
+      const heartbeatAt = `2026-01-01T00:00:0${second}Z`;
+      await store.updateStatus(machines, { name: 'node-1' }, { heartbeatAt });
+      await settle();
+    }
+    expect(told).to.equal(0);
+    await store.deleteByName(machines, { name: 'node-1' });
+    await settle();
     expect(told).to.equal(1);
   });
 });

@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { seededRandom, statusCodes } from '../../base/index.js';
 import { eventually } from '../../testing/index.js';
 import type { SentStatus } from './errors.js';
+import { DecompressionPace } from './decompression-pace.js';
 import { type MessageEvents, MessageReader } from './messages.js';
 
 const bytesMax = 1_000;
@@ -119,4 +120,38 @@ describe('the messages of a call', () => {
       expect(recorder.messages).to.deep.equal(['before']);
       expect(recorder.ended).to.equal(false);
     });
+
+  it('that wait for a decompression are freed when the call is over, and none of them follows', async () => {
+    const buffered = (): number => {
+      if (!globalThis.gc) throw new Error('needs --expose-gc');
+      globalThis.gc();
+      return process.memoryUsage().arrayBuffers;
+    };
+    // Other calls are decompressed: this one never has its turn.
+    const pace = new DecompressionPace();
+    for (let n = 0; n < 2; n += 1)
+      pace.begin(
+        {},
+        () => false,
+        () => undefined,
+      );
+    const received: string[] = [];
+    const note = (what: string) => () => void received.push(what);
+    const events = {
+      message: note('message'),
+      end: note('end'),
+      ready: note('ready'),
+      fail: note('fail'),
+    };
+    const reader = new MessageReader(1_000_000, 'gzip', events, {}, pace);
+    reader.read(framed(gzipSync('text'), 1));
+    const before = buffered();
+    for (let n = 0; n < 50; n += 1) reader.read(framed(Buffer.alloc(1_000_000)));
+    reader.end();
+    expect(buffered() - before).to.be.above(40_000_000);
+    reader.stop();
+    // Backing stores are freed after the collection.
+    await eventually('free memory', () => buffered() - before < 5_000_000);
+    expect(received).to.deep.equal([]);
+  });
 });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { RecentCache } from './recent-cache.js';
+import { RecentCache, roughBytes } from './recent-cache.js';
 
 describe('recent results', () => {
   it('the cache of recent results keeps the last ones and computes each once', () => {
@@ -30,5 +30,17 @@ describe('recent results', () => {
     const large = { size: 7 };
     for (const key of [small, large, small, large, small]) of(key);
     expect(made).to.equal(3);
+  });
+
+  it('are weighed with the names of their fields, at every depth', () => {
+    const name = 'n'.repeat(1_000);
+    const value = 'v'.repeat(1_000);
+    for (const [text, least] of [
+      [{ [name]: 1 }, 1_000],
+      [{ a: [{ [name]: { [name]: value } }] }, 3_000],
+      [[value, [value]], 2_000],
+    ] as const)
+      expect(roughBytes(text)).to.be.within(least, least + 200);
+    expect([1, true, null, undefined].map(roughBytes)).to.deep.equal([16, 16, 16, 16]);
   });
 });

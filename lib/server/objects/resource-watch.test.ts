@@ -87,6 +87,38 @@ describe('watch without a version, over the wire', () => {
   });
 });
 
+describe('watch of changes, over the wire', () => {
+  it('has each transaction whole in one answer, also one above the size of answers', async () => {
+    await using store = await openStore({ engine: new MemoryEngine() });
+    const labels = { text: 'x'.repeat(1_000) };
+    const sizes = [100, 1, 1, 100];
+    for (const [transaction, size] of sizes.entries())
+      await store.transact(
+        Array.from({ length: size }, (_, n) => {
+          const object = { name: `lamp-${transaction}-${n}`, labels };
+          return { op: 'create' as const, kind: lamps, object };
+        }),
+      );
+    const answers: (readonly [count: number, cursor: string])[] = [];
+    for await (const answer of watchResource(store, lamps, {
+      namespace: undefined,
+      resourceVersion: '0',
+      selector: undefined,
+      signal: new AbortController().signal,
+      convert: ({ type, object }) => ({ type, object }),
+    })) {
+      const { events, resourceVersion } = answer as unknown as WatchAnswer;
+      answers.push([events.length, resourceVersion]);
+      if (parseCursor(resourceVersion).revision === store.revision) break;
+    }
+    const cursor = (revision: number): string => formatCursor(revision, store.storeId);
+    expect(answers).to.deep.equal([
+      [100, cursor(1)],
+      [102, cursor(4)],
+    ]);
+  });
+});
+
 describe('watch of a caller with access to some objects', () => {
   const hers = (object: ApiObject): boolean => object.labels?.owner === 'ann';
 

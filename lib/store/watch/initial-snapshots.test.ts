@@ -108,6 +108,22 @@ describe('initial states of watches', () => {
     expect(rest(next), 'counted also after the end of one that was dropped').to.equal(undefined);
   });
 
+  it('are bounded for a kind as long as one of them is open, also after others have ended', () => {
+    const snapshots = new InitialSnapshots(4_000_000);
+    const chunks = [[entryOf('a', 1)]];
+    const first = snapshots.take('Busy', chunks);
+    const second = snapshots.take('Busy', chunks);
+    const third = snapshots.take('Busy', chunks);
+    expect(rest(second)).to.have.length(1);
+    second[Symbol.dispose]();
+    first[Symbol.dispose]();
+    snapshots.noteReplaced('Busy', 3_000_000);
+    expect(snapshots.bytes, 'with its reference').to.equal(3_000_008);
+    snapshots.noteReplaced('Busy', 2_000_000);
+    expect(rest(third)).to.equal(undefined);
+    expect(snapshots.bytes).to.equal(0);
+  });
+
   it('share their references, of which each is counted once', () => {
     const snapshots = new InitialSnapshots(1_000);
     const chunks = [Array.from({ length: 100 }, (_, at) => entryOf(`${at}`, at + 1))];

@@ -113,6 +113,23 @@ describe('waking of watchers', () => {
     expect(found).to.deep.equal([3]);
   });
 
+  it('tells the last revision also to a watcher that was woken by a publication before', async () => {
+    for (const isPrompt of [false, true]) {
+      const waiter = wakes.join('Lamp', stop.signal, isPrompt);
+      const found: number[] = [];
+      const wait = (): void => void waiter.wait(100).then((to) => found.push(to));
+      wait();
+      publish();
+      await settled();
+      wait();
+      for (let n = 0; n < 3; n += 1) publish('Room');
+      const last = revision;
+      waiter[Symbol.dispose]();
+      await settled();
+      expect(found).to.deep.equal([last - 4, last]);
+    }
+  });
+
   it('tells a watcher whose time comes during the rest what was published of its kind', async () => {
     watchers(100, 0.04);
     publish();

@@ -311,6 +311,25 @@ describe('a store with a reserve', () => {
     await store.close();
   });
 
+  it('releases a part of it for what was written since the last measurement', async () => {
+    const { store, disk, clock } = await reserved();
+    // 16 MiB are needed beside each write.
+    const needed = 16 * 1024 * 1024;
+    disk.free = needed + 4_000_000;
+    await clock.advance(10_000);
+    expect(store.health().state).to.equal('full');
+    expect(disk.held).to.equal(floor / 2);
+    const text = 'x'.repeat(15_000);
+    let written = 0;
+    while (disk.held === floor / 2 && written < 8_000_000) {
+      await store.create(journal, { name: `entry-${written}`, text });
+      written += text.length;
+      disk.free = Math.max(0, needed + 4_000_000 - written);
+    }
+    expect(written).to.be.within(3_500_000, 4_100_000);
+    await store.close();
+  });
+
   it('requires a number as its floor', async () => {
     const options = { engine: new MemoryEngine(), freeBytesFloor: NaN };
     const error: unknown = await openStore(options).catch((e: unknown) => e);
