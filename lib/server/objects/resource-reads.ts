@@ -103,7 +103,7 @@ export class ResourceReads {
       namespace: namespace === '-' ? undefined : namespace,
       resourceVersion: textOf(request, 'resourceVersion'),
       selector: selectorOf(request),
-      fields: this.#fieldsOf(served, request),
+      fields: this.#fieldsOf(served, request, (object) => this.#seen(served, object)),
       visible: filter && ((object) => filter.allows(plural, 'watch', object)),
       withPrevious: form === 'text with previous',
       signal: context.signal,
@@ -177,7 +177,8 @@ export class ResourceReads {
     const namespace = requestNamespace(served.kind, request);
     const pageToken = textOf(request, 'pageToken');
     const labels = selectorOf(request);
-    const fields = this.#fieldsOf(served, request);
+    // Without the cache: a list reads each object once, and would evict what watchers and readers share.
+    const fields = this.#fieldsOf(served, request, (object) => this.show(served, object));
     const filter = this.#options.objectAccess?.filterFor(context.identity);
     const selection = indexSelection(request);
     // The right to the list itself was checked with the call.
@@ -202,14 +203,19 @@ export class ResourceReads {
   /**
    * The field selector of a request, if any. It selects by the form that the caller sees, never by hidden values: the
    * answers would disclose them.
+   * @param form converts an object to that form
    * @throws StatusError InvalidArgument for an invalid selector or an unknown field
    */
-  #fieldsOf(served: ServedKind, request: JsonObject): FieldSelector | undefined {
+  #fieldsOf(
+    served: ServedKind,
+    request: JsonObject,
+    form: (object: ApiObject) => JsonObject,
+  ): FieldSelector | undefined {
     const text = textOf(request, 'fieldSelector');
     if (text === '') return undefined;
     const fields = parseFieldSelector(text);
     requireKnownPaths(served.kind, this.#options.admission.message(served), fields.paths ?? []);
-    return withText((object: ApiObject) => fields(asObject(this.show(served, object))), text);
+    return withText((object: ApiObject) => fields(asObject(form(object))), text);
   }
 }
 
