@@ -47,4 +47,13 @@ describe('the budget of a connection', () => {
     await clock.advance(1_000_000);
     expect(allowed(2_000)).to.equal(1_000);
   });
+
+  it('allows what the client was sent a reason for, a bounded number of which are saved', async () => {
+    budget.allow(500);
+    expect(allowed(2_000)).to.equal(1_500);
+    for (let n = 0; n < 3_000; n += 1) budget.allow(10);
+    expect(allowed(20_000)).to.equal(10_000);
+    await clock.advance(1_000_000);
+    expect(allowed(2_000), 'the rate is counted apart').to.equal(1_000);
+  });
 });

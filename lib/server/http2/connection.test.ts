@@ -84,6 +84,31 @@ describe('a connection of HTTP/2', () => {
     expect(Math.max(...lengths)).to.be.at.most(16_384);
   });
 
+  it('lets a client enlarge both windows for every 4 KiB, and measure the connection with pings', async () => {
+    const length = 8_000_000;
+    await listening((stream) => {
+      echo(stream);
+      stream.respond({ recurring: [[':status', '200']] });
+      stream.write(Buffer.alloc(length));
+      stream.end({ recurring: [['grpc-status', '0']] });
+    });
+    client.send(client.call(1, true));
+    let taken = 0;
+    let pings = 0;
+    client.socket.on('data', () => {
+      const frames: Buffer[] = [];
+      const data = client.of('data');
+      for (; pings < data.length; pings += 1) frames.push(frame(types.ping, 0, 0, Buffer.alloc(8)));
+      const received = data.reduce((sum, { payload }) => sum + payload.length, 0);
+      for (; taken + 4_096 <= received; taken += 4_096)
+        for (const stream of [0, 1]) frames.push(numbersFrame(types.windowUpdate, stream, 4_096));
+      if (frames.length > 0) client.send(...frames);
+    });
+    expect(await client.answered(1)).to.include(ok);
+    expect(client.body(1).length).to.equal(length);
+    expect(taken / 2_048).to.be.above(3_000);
+  });
+
   it('does not let a stream with much to send delay another one', async () => {
     let calls = 0;
     await listening((stream) => {
@@ -145,6 +170,25 @@ describe('a connection of HTTP/2', () => {
     expect((await client.next('reset', 1)).payload.readUInt32BE(0)).to.equal(
       errorCodes.flowControl,
     );
+    expect(client.of('goAway')).to.have.length(0);
+  });
+
+  it('allows a client to send again what was held for a call that it resets', async () => {
+    const closed: number[] = [];
+    await listening((stream) => {
+      const onClose = (): void => void closed.push(stream.id);
+      stream.events = { onData: () => undefined, onEnd: () => undefined, onClose };
+    });
+    const part = Buffer.alloc(15_000);
+    const held = [1, 3].map((one) => {
+      const parts = Array.from({ length: 4 }, () => client.data(one, part));
+      return [client.call(one, false), ...parts, numbersFrame(types.reset, one, errorCodes.cancel)];
+    });
+    client.send(...held[0]!);
+    const credit = await client.next('windowUpdate', 0);
+    expect(credit.payload.readUInt32BE(0)).to.equal(60_000);
+    client.send(...held[1]!);
+    await eventually('the end of both', () => closed.length === 2);
     expect(client.of('goAway')).to.have.length(0);
   });
 

@@ -59,6 +59,7 @@ export class Http2Connection implements StreamCarrier {
   readonly #streams = new Streams(this);
   readonly #resets: Budget;
   readonly #oddities: Budget;
+  readonly #answers: Budget;
   #hasSettings = false;
 
   constructor(socket: Socket, options: Http2ConnectionOptions) {
@@ -66,7 +67,8 @@ export class Http2Connection implements StreamCarrier {
     this.#options = options;
     this.#resets = new Budget(clock, 'resets of streams');
     this.#oddities = new Budget(clock, 'SETTINGS, GOAWAY and frames without effect');
-    this.#output = new Output(socket, clock, (stream) => this.#sendEnd(stream));
+    this.#answers = new Budget(clock, 'WINDOW_UPDATE and PING frames for the data that was sent');
+    this.#output = new Output(socket, clock, (stream) => this.#sendEnd(stream), this.#answers);
     this.#window = new ReceiveWindow((update) => this.#output.push(update));
     this.#life = new ConnectionLife(socket, this.#output, {
       ...options,
@@ -187,10 +189,13 @@ export class Http2Connection implements StreamCarrier {
         return this.#settings(flags, payload);
       case types.ping:
         requireLength(payload, 8);
-        if (!(flags & flag.ack)) this.#output.reply(frame(types.ping, flag.ack, 0, payload));
-        return;
+        // A client acknowledges a ping every now and then.
+        if (flags & flag.ack) return this.#oddities.spend();
+        this.#answers.spend();
+        return this.#output.reply(frame(types.ping, flag.ack, 0, payload));
       case types.windowUpdate:
         requireLength(payload, 4);
+        this.#answers.spend();
         return this.#windowUpdate(id, payload.readUInt32BE(0) % 2 ** 31);
       case types.pushPromise:
         throw new ConnectionError(errorCodes.protocol, 'a client pushes');
@@ -282,13 +287,7 @@ export class Http2Connection implements StreamCarrier {
   }
 
   #windowUpdate(id: number, more: number): void {
-    if (id === 0) {
-      this.#output.window += more;
-      if (more === 0) throw new ConnectionError(errorCodes.protocol, 'a window is not enlarged');
-      if (this.#output.window > windowMax)
-        throw new ConnectionError(errorCodes.flowControl, 'the window is too large');
-      return this.#output.opened();
-    }
+    if (id === 0) return this.#output.enlarge(more);
     const stream = this.#streams.begun(id);
     if (!stream) return;
     stream.sendWindow += more;

@@ -118,6 +118,22 @@ describe('a hostile client of HTTP/2', () => {
       codes.enhanceYourCalm,
       () => times(3_000, () => frame(types.ping, 0, 0, zeros(8))),
     ],
+    'a flood of answers to pings': [
+      codes.enhanceYourCalm,
+      () => times(2_000, () => frame(types.ping, 1, 0, zeros(8))),
+    ],
+    'a flood of windows': [
+      codes.enhanceYourCalm,
+      () => times(2_000, () => numbersFrame(types.windowUpdate, 0, 1)),
+    ],
+    'a flood of windows of a call': [
+      codes.enhanceYourCalm,
+      (c) =>
+        Buffer.concat([
+          c.call(1, false),
+          times(2_000, () => numbersFrame(types.windowUpdate, 1, 1)),
+        ]),
+    ],
     'a flood of settings': [codes.enhanceYourCalm, () => times(3_000, () => settingsFrame([]))],
     'a flood of answers to settings': [
       codes.enhanceYourCalm,
@@ -180,6 +196,20 @@ describe('a hostile client of HTTP/2', () => {
       await eventually('the answers', () => client.of('settings').length > 450 * sent);
     }
     client.send(times(450, () => settingsFrame([])));
+    expect(await client.ended()).to.equal(codes.enhanceYourCalm);
+  });
+
+  it('is disconnected if it takes its answers byte by byte', async () => {
+    client.send(settingsFrame([[4, 0]]), client.call(1, false));
+    client.send(client.data(1, zeros(10_000)), client.data(1, zeros(10_000), true));
+    await client.next('headers', 1);
+    for (let sent = 0; sent < 3_000 && client.of('goAway').length === 0; sent += 100) {
+      const before = client.body(1).length;
+      client.send(times(100, () => numbersFrame(types.windowUpdate, 1, 1)));
+      const isTaken = (): boolean =>
+        client.body(1).length >= before + 100 || client.of('goAway').length > 0;
+      await eventually('the bytes', isTaken);
+    }
     expect(await client.ended()).to.equal(codes.enhanceYourCalm);
   });
 

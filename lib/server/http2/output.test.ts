@@ -1,5 +1,7 @@
 import type { Socket } from 'node:net';
 import { expect } from 'chai';
+import { FakeClock } from '../../testing/index.js';
+import { Budget } from './budget.js';
 import { ConnectionError } from './frames.js';
 import { Output } from './output.js';
 
@@ -14,7 +16,12 @@ describe('answers to frames such as PING', () => {
       write: (_bytes: Buffer, callback: () => void) => written.push(callback),
     } as unknown as Socket;
     const clock = { defer: (callback: () => void) => void deferred.push(callback) };
-    const output = new Output(socket, clock, () => undefined);
+    const output = new Output(
+      socket,
+      clock,
+      () => undefined,
+      new Budget(new FakeClock(), 'things'),
+    );
     const replies = (count: number): void => {
       for (let n = 0; n < count; n += 1) output.reply(Buffer.alloc(1));
       for (const callback of deferred.splice(0)) callback();

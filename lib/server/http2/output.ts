@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '../../base/index.js';
+import type { Budget } from './budget.js';
 import {
   ConnectionError,
   errorCodes,
@@ -7,6 +8,7 @@ import {
   frameHeadBytes,
   frameTypes,
   initialWindow,
+  windowMax,
   writeHead,
 } from './frames.js';
 import type { Http2Stream } from './stream.js';
@@ -17,14 +19,22 @@ const dataBytesMax = 262_144;
 const backlogBytesMax = 524_288;
 /** Maximum answers to frames such as PING that wait to be written. */
 const repliesMax = 1_000;
+/**
+ * Frames that a client may send for each frame of data: updates of both windows for every 4 KiB of it, and a ping that
+ * measures the connection.
+ */
+const answersToData = 10;
+/** Shorter data is no reason for further frames if a window of the client ends it: such a window is made by a frame. */
+const windowBytesMin = 1_024;
 
 /** The frames that a connection sends. Those of one turn of the event loop are written together. */
 export class Output {
   readonly #socket: Socket;
   readonly #clock: Pick<Clock, 'defer'>;
   readonly #sendEnd: (stream: Http2Stream) => void;
+  readonly #answers: Budget;
   /** Bytes of data that the client accepts over the connection. */
-  window: number = initialWindow;
+  #window: number = initialWindow;
   #parts: Buffer[] = [];
   #bytes = 0;
   /** Answers to frames that are not written yet. */
@@ -38,11 +48,20 @@ export class Output {
   /** Whether the client reads its answers too slowly for more of its calls to be read. */
   isBacklogged = false;
 
-  /** @param sendEnd sends the last headers of a stream */
-  constructor(socket: Socket, clock: Pick<Clock, 'defer'>, sendEnd: (stream: Http2Stream) => void) {
+  /**
+   * @param sendEnd sends the last headers of a stream
+   * @param answers the budget of frames with which the client may answer data
+   */
+  constructor(
+    socket: Socket,
+    clock: Pick<Clock, 'defer'>,
+    sendEnd: (stream: Http2Stream) => void,
+    answers: Budget,
+  ) {
     this.#socket = socket;
     this.#clock = clock;
     this.#sendEnd = sendEnd;
+    this.#answers = answers;
     socket.on('drain', () => {
       this.isBacklogged = false;
       if (socket.isPaused()) socket.resume();
@@ -79,8 +98,19 @@ export class Output {
     this.#later();
   }
 
-  /** Gives waiting streams their turn after the window of the connection was enlarged. */
-  opened(): void {
+  /**
+   * Enlarges the window of the connection, and gives waiting streams their turn.
+   * @throws ConnectionError if it becomes too large, or no larger
+   */
+  enlarge(bytes: number): void {
+    if (bytes === 0) throw new ConnectionError(errorCodes.protocol, 'a window is not enlarged');
+    this.#window += bytes;
+    if (this.#window > windowMax)
+      throw new ConnectionError(errorCodes.flowControl, 'the window is too large');
+    this.#proceed();
+  }
+
+  #proceed(): void {
     if (this.#ready.length > 0) this.#later();
   }
 
@@ -119,7 +149,7 @@ export class Output {
       if (error) return;
       this.#replies -= replies;
       for (const callback of written) callback();
-      this.opened();
+      this.#proceed();
     });
     this.isBacklogged ||= socket.writableLength > backlogBytesMax;
     if (this.isBacklogged) socket.pause();
@@ -135,7 +165,7 @@ export class Output {
       const length = Math.min(
         stream.queuedBytes,
         stream.sendWindow,
-        Math.max(0, this.window),
+        Math.max(0, this.#window),
         frameBytesMax,
       );
       if (length > 0) this.#data(stream, length, written);
@@ -153,9 +183,11 @@ export class Output {
     const head = Buffer.allocUnsafe(frameHeadBytes);
     writeHead(head, length, frameTypes.data, 0, stream.id);
     this.#parts.push(head);
+    if (length === stream.queuedBytes || length >= windowBytesMin)
+      this.#answers.allow(answersToData);
     stream.take(length, this.#parts, written);
     this.#bytes += frameHeadBytes + length;
     stream.sendWindow -= length;
-    this.window -= length;
+    this.#window -= length;
   }
 }
