@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StatusError } from 'kedge';
-import { currentContext, readContexts } from './context.js';
+import { contextOfLogin, currentContext, readContexts, writeContext } from './context.js';
 
 describe('the file of contexts', () => {
   const before = process.env['XDG_CONFIG_HOME'];
@@ -48,5 +48,18 @@ describe('the file of contexts', () => {
       if (saved.server !== undefined) process.env['KEDGE_SERVER'] = saved.server;
       if (saved.token !== undefined) process.env['KEDGE_TOKEN'] = saved.token;
     }
+  });
+
+  it('gives a login the server and the certificates of its context, and none to another server', async () => {
+    const server = 'prod:1';
+    await writeContext('prod', { server, token: 'kedge_old', cluster: 'c', caFile: '/ca.pem' });
+    expect(await contextOfLogin('prod', {})).to.deep.equal({ server, caFile: '/ca.pem' });
+    expect(await contextOfLogin('prod', { server, caFile: '/new.pem' })).to.deep.equal({
+      ...{ server, caFile: '/new.pem' },
+    });
+    expect(await contextOfLogin('prod', { server: 'other:1' })).to.deep.equal({
+      server: 'other:1',
+    });
+    expect(await contextOfLogin('constructor', {})).to.deep.equal({ server: '127.0.0.1:7863' });
   });
 });

@@ -130,6 +130,26 @@ export async function deleteContext(name: string): Promise<void> {
 }
 
 /**
+ * The server and the certificates of a login: a given server, else that of KEDGE_SERVER, else that of the stored context
+ * which the login replaces, else 127.0.0.1:7863. Certificates of the stored context are used only for its own server.
+ * @param name the name of the context
+ * @param given the options of the command; they take precedence
+ * @throws StatusError Unavailable (ContextsUnusable)
+ */
+export async function contextOfLogin(
+  name: string,
+  { server: chosen, ...certificates }: Partial<Omit<Context, 'token'>>,
+): Promise<Omit<Context, 'token'>> {
+  const { contexts } = await readContexts();
+  const stored = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
+  const server = chosen || process.env.KEDGE_SERVER || stored?.server || defaultServer;
+  if (stored?.server !== server) return { server, ...certificates };
+  // The cluster of the earlier token may be another one.
+  const { token: _token, cluster: _cluster, ...kept } = stored;
+  return { ...kept, ...certificates };
+}
+
+/**
  * The current context, in which KEDGE_SERVER and KEDGE_TOKEN take precedence if they are not empty. The default server
  * is 127.0.0.1:7863.
  * @throws StatusError Unauthenticated (NoContext) without a token; Unavailable (ContextsUnusable), unless both

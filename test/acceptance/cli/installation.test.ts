@@ -111,6 +111,36 @@ describe('the installation on the command line', function () {
     expect(await readFile(file, 'utf8')).to.not.contain('first');
   });
 
+  it('login takes the server from --server, else KEDGE_SERVER, else the stored context of its name', async () => {
+    const { KEDGE_SERVER: _server, KEDGE_TOKEN: _token, ...rest } = daemon.cliEnvironment;
+    const environment = {
+      ...{ ...process.env, ...rest, TOKEN: daemon.token },
+      XDG_CONFIG_HOME: join(daemon.home, 'config-of-logins'),
+    };
+    const sh = async (line: string, code = 0): Promise<string> => {
+      const command = line.replaceAll('kedge ', `"${process.execPath}" "${kedge}" `);
+      const done = await finish('sh', ['-c', command], environment);
+      expect(done.code, `${line}\n${done.stdout}${done.stderr}`).to.equal(code);
+      return done.stdout + done.stderr;
+    };
+    const login = 'echo "$TOKEN" | env';
+    const here = daemon.grpcAddress;
+    expect(await sh(`${login} KEDGE_SERVER=${here} kedge login --name a`)).to.contain(`to ${here}`);
+    expect(await sh(`${login} kedge login --name a`)).to.contain(`to ${here}`);
+    expect(await sh(`${login} KEDGE_SERVER= kedge login --name a`)).to.contain(`to ${here}`);
+    const nowhere = '127.0.0.1:1';
+    expect(await sh(`${login} KEDGE_SERVER=${nowhere} kedge login --name a`, 1)).to.contain(
+      nowhere,
+    );
+    expect(
+      await sh(`${login} KEDGE_SERVER=${nowhere} kedge login --server ${here} --name b`),
+    ).to.contain(`to ${here}`);
+    expect(await sh('env KEDGE_SERVER= kedge context list')).not.to.contain('overrides');
+    expect(await sh(`env KEDGE_SERVER=${here} kedge context list`)).to.contain(
+      'KEDGE_SERVER is set and overrides the context.',
+    );
+  });
+
   it('prints its version in both forms', async () => {
     expect(await run('version')).to.equal(await run('--version'));
   });

@@ -41,7 +41,7 @@ async function list(): Promise<void> {
   });
   print(table([['CURRENT', 'NAME', 'SERVER', 'TLS'], ...rows]));
   for (const variable of ['KEDGE_SERVER', 'KEDGE_TOKEN'])
-    if (process.env[variable] !== undefined) note(`${variable} is set and overrides the context.`);
+    if (process.env[variable]) note(`${variable} is set and overrides the context.`);
 }
 
 async function use(name: string): Promise<void> {

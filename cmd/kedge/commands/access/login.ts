@@ -2,12 +2,12 @@ import type { Command } from 'commander';
 import { invalid } from 'kedge/objects';
 import { connect } from '../../connection/api.js';
 import { contextFile } from '../../connection/context-file.js';
-import { writeContext } from '../../connection/context.js';
+import { contextOfLogin, writeContext } from '../../connection/context.js';
 import { withExamples } from '../../program/examples.js';
 import { print } from '../../output/output.js';
 
 interface LoginOptions {
-  readonly server: string;
+  readonly server?: string;
   readonly name: string;
   readonly caFile?: string;
   readonly certFile?: string;
@@ -38,8 +38,8 @@ function tokenIn(text: string): string {
   ]);
 }
 
-async function readToken(): Promise<string> {
-  if (process.stdin.isTTY) process.stderr.write('Token: ');
+async function readToken(server: string): Promise<string> {
+  if (process.stdin.isTTY) process.stderr.write(`Token for ${server}: `);
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) {
     chunks.push(chunk as Buffer);
@@ -52,8 +52,10 @@ async function readToken(): Promise<string> {
   ]);
 }
 
-async function login({ server, name, ...certificates }: LoginOptions): Promise<void> {
-  const context = { server, token: await readToken(), ...certificates };
+async function login({ name, ...given }: LoginOptions): Promise<void> {
+  const found = await contextOfLogin(name, given);
+  const { server } = found;
+  const context = { ...found, token: await readToken(server) };
   const client = await connect(context);
   try {
     const me = await client.call('AuthService.WhoAmI', {});
@@ -69,7 +71,10 @@ export function addLogin(program: Command): void {
   const command = program
     .command('login')
     .description('store a token, read from standard input, for a server')
-    .option('--server <host:port>', 'gRPC address', '127.0.0.1:7863')
+    .option(
+      '--server <host:port>',
+      'gRPC address; default: KEDGE_SERVER, else that of the stored context, else 127.0.0.1:7863',
+    )
     .option('--name <context>', 'name of the stored context', 'default')
     .option('--tls', 'use TLS with the certificate authorities of the system')
     .option('--ca-file <file>', 'use TLS with this certificate authority (PEM)')
@@ -80,5 +85,6 @@ export function addLogin(program: Command): void {
     command,
     ['kedge login --server kedge.example.com:7863 --name prod --tls < token-file', 'Over TLS'],
     ['kedge login', 'Log in to the local daemon; type the token'],
+    ['kedge login --name prod < token-file', 'Replace the token of a stored context'],
   );
 }
