@@ -42,7 +42,7 @@ describe('the instances that use a node as of a commit', () => {
     });
   const names = async (cached: Volume | undefined): Promise<readonly (readonly string[])[]> => {
     const read: (readonly string[])[] = [];
-    const sources = { volumes: { get: () => cached }, now: clock.now() };
+    const sources = { volumes: { get: () => cached } };
     await runTxn(store, async (txn) => {
       const found = await takingFrom(txn, store, node, x, sources);
       read.push(found.map(({ name }) => name));

@@ -11,10 +11,8 @@ export { takingFrom } from './committed.js';
 export {
   isAt,
   isNominated,
-  isNominatedAhead,
   isSettled,
   type Nomination,
-  nominationEnd,
   nominationMs,
   type NominationSources,
   occupantsOf,

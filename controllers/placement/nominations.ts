@@ -9,20 +9,24 @@ import { matchesSelector } from './plan.js';
 
 type Labels = Readonly<Record<string, string>>;
 
-/** Time for which the room of a nominated instance is kept, milliseconds. Its volume may take longer. */
+/**
+ * Time for which the scheduler keeps the room of a nominated instance, milliseconds. Its volume may take longer.
+ */
 export const nominationMs = 15 * 60_000;
 
 /** The status of an instance for which the room of a node is reserved. */
 export interface Nomination {
   readonly nominatedNode: string;
+  /**
+   * Time stamp of the writer. It identifies the nomination and orders it among others; no clock is compared with it. It
+   * stays without a node once the time of the nomination has passed: the scheduler does not nominate the instance again.
+   */
   readonly nominatedAt: string;
 }
 
 /** The objects that decide whether a nomination can still come true. */
 export interface NominationSources {
   readonly volumes: Pick<Lister<Volume>, 'get'>;
-  /** The present time, milliseconds. */
-  readonly now: number;
 }
 
 /** Whether a node has the labels of a place. */
@@ -53,34 +57,17 @@ function permits(volume: Volume | undefined, node: Node): boolean {
 }
 
 /**
- * Whether the clock was far ahead when an instance was nominated. Such a nomination counts as made now. The scheduler
- * writes the present time into it, so that its room is not kept for longer.
- */
-export function isNominatedAhead(
-  { nominatedAt = '' }: Pick<Instance, 'nominatedAt'>,
-  now: number,
-): boolean {
-  return Date.parse(nominatedAt) > now + nominationMs;
-}
-
-/** The end of the time for which the room of a nominated instance is kept. */
-export function nominationEnd(instance: Pick<Instance, 'nominatedAt'>, now: number): number {
-  if (isNominatedAhead(instance, now)) return now + nominationMs;
-  const at = Date.parse(instance.nominatedAt ?? '');
-  return Number.isNaN(at) ? 0 : at + nominationMs;
-}
-
-/**
  * Whether the nomination of an instance for a node can come true: the instance is not placed, the node matches its
- * selector, and each of its volumes is, or is about to be, where the node reaches it. Room is not considered.
+ * selector, and each of its volumes is, or is about to be, where the node reaches it. Room is not considered. The scheduler removes nominations
+ * whose time has passed.
  */
 export function isNominated(
   instance: Instance,
   node: Node,
-  { volumes, now }: NominationSources,
+  { volumes }: NominationSources,
 ): boolean {
   if (instance.node !== undefined || instance.nominatedNode !== node.name) return false;
-  if (isDeleting(instance) || nominationEnd(instance, now) <= now) return false;
+  if (isDeleting(instance)) return false;
   if (!matchesSelector(node, instance.template.nodeSelector)) return false;
   return mountedVolumes(instance).every((key) => permits(volumes.get(key), node));
 }

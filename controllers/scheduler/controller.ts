@@ -3,6 +3,7 @@ import {
   type Controller,
   done,
   isDeleting,
+  keyString,
   type Lister,
   type Logger,
   type Manager,
@@ -26,9 +27,7 @@ import { isNeedy } from '../resources/index.js';
 import { type Reason, setCondition } from '../reasons/index.js';
 import {
   isNominated,
-  isNominatedAhead,
   type Nomination,
-  nominationEnd,
   type NominationSources,
   occupantsOf,
   placeInstance,
@@ -37,11 +36,13 @@ import {
   type VolumeConstraint,
 } from '../placement/index.js';
 import { type Constraints, constraintsOf } from './constraints.js';
+import { NominationTimes } from './nomination-times.js';
 import {
   changesNodePlacement,
   changesVolumePlacement,
   endsNomination,
   endsReservation,
+  isOver,
   placementRequeues,
 } from './placement-requeues.js';
 
@@ -65,50 +66,21 @@ class Choice {
   readonly #nodes: readonly Node[];
   readonly #taking: Lister<Instance, 'takesFrom'>;
   readonly #sources: NominationSources;
-  /** The earliest end of a reservation that was counted. */
-  #reservedUntil: number | undefined;
 
-  constructor({ manager, clock }: SchedulerOptions, instance: Instance) {
+  constructor({ manager }: SchedulerOptions, instance: Instance) {
     this.#instance = instance;
     this.#nodes = manager.informer(nodes).lister.list();
     this.#taking = manager.informer(instances).lister;
-    this.#sources = { volumes: manager.informer(volumes).lister, now: clock.now() };
+    this.#sources = { volumes: manager.informer(volumes).lister };
   }
 
   get sources(): NominationSources {
     return this.#sources;
   }
 
-  /** Milliseconds until the first of the counted reservations ends; undefined without one. */
-  get reservedMs(): number | undefined {
-    return this.#reservedUntil === undefined ? undefined : this.#reservedUntil - this.#sources.now;
-  }
-
-  /** Milliseconds until the nomination of the instance ends; undefined without one. */
-  nominatedMs(written: Partial<Nomination>): number | undefined {
-    const { now } = this.#sources;
-    const own = { ...this.#instance, ...written };
-    const end = own.nominatedNode ? nominationEnd(own, now) : 0;
-    return end > now ? end - now : undefined;
-  }
-
-  /** The present time for a nomination of a clock that was far ahead. */
-  get renewed(): Partial<Nomination> {
-    const { now } = this.#sources;
-    const isAhead = isNominatedAhead(this.#instance, now);
-    return isAhead ? { nominatedAt: new Date(now).toISOString() } : {};
-  }
-
   #usersOf(node: Node): readonly Instance[] {
     const taking = this.#taking.byIndex('takesFrom', node.name);
-    const users = occupantsOf(node, taking, this.#instance, this.#sources);
-    for (const each of users)
-      if (each.node === undefined)
-        this.#reservedUntil = Math.min(
-          this.#reservedUntil ?? Infinity,
-          nominationEnd(each, this.#sources.now),
-        );
-    return users;
+    return occupantsOf(node, taking, this.#instance, this.#sources);
   }
 
   #among(from: readonly Node[], constraints: readonly VolumeConstraint[]): Placement {
@@ -131,15 +103,15 @@ class Choice {
    * The node whose room is reserved from now on for an instance that waits for volumes whose place is chosen. Undefined
    * if it waits for no such volume, if the present nomination holds, if no node has room, and once the time of the
    * first nomination has passed.
+   * @param at the present time, for a first nomination
    */
-  nominate({ now, later }: Constraints): Nomination | undefined {
+  nominate({ now, later }: Constraints, at: string): Nomination | undefined {
     const instance = this.#instance;
     const isWaiting = later.some((constraint, index) => constraint !== now[index]);
-    if (!isWaiting || !isNeedy(instance.template)) return undefined;
-    const { nominatedAt = instance.nominatedAt || new Date(this.#sources.now).toISOString() } =
-      this.renewed;
+    if (!isWaiting || !isNeedy(instance.template) || isOver(instance)) return undefined;
+    const nominatedAt = instance.nominatedAt || at;
     const canCome = (node: Node): boolean =>
-      isNominated({ ...instance, nominatedNode: node.name, nominatedAt }, node, this.#sources);
+      isNominated({ ...instance, nominatedNode: node.name }, node, this.#sources);
     const holds = this.#nominated().some(
       (node) => canCome(node) && this.#among([node], later).type === 'node',
     );
@@ -170,11 +142,23 @@ async function fitsAtCommit(
  * Places an instance on a node, or writes why no node fits. The commit fails if the node or a volume has changed since
  * it was read.
  */
-function reconcile(options: SchedulerOptions, context: ReconcileContext): Promise<Result> {
+function reconcile(
+  options: SchedulerOptions,
+  times: NominationTimes,
+  context: ReconcileContext,
+): Promise<Result> {
   const { key } = context;
   return context.txn(async (txn) => {
     const instance = await txn.get(instances, key);
+    const leftMs = times.leftMs(keyString(key), instance);
     if (!instance || instance.node !== undefined || isDeleting(instance)) return done();
+    const present = timestamp(options.clock);
+    if (leftMs === 0) {
+      // Before everything that may fail: others wait for the room.
+      const nominatedAt = instance.nominatedAt || present;
+      txn.updateStatus(instances, key, { nominatedNode: '', nominatedAt });
+      return requeueAfter(0);
+    }
     const classes = options.manager.informer(storageClasses).lister.list();
     const constraints = await constraintsOf(options.drivers, classes, txn, instance);
     const choice = new Choice(options, instance);
@@ -185,7 +169,7 @@ function reconcile(options: SchedulerOptions, context: ReconcileContext): Promis
       nomination: Partial<Nomination> = {},
     ): void => {
       const condition = { type: 'Scheduled', status, reason, message };
-      const conditions = setCondition(instance.conditions, condition, timestamp(options.clock));
+      const conditions = setCondition(instance.conditions, condition, present);
       txn.updateStatus(instances, key, { conditions, ...nomination });
     };
     const nodeNamed = async (name: string): Promise<Node | undefined> => {
@@ -194,18 +178,16 @@ function reconcile(options: SchedulerOptions, context: ReconcileContext): Promis
     };
     const placement = choice.place(constraints);
     if (placement.type === 'none') {
-      // Before the nomination: an instance that waits for its volumes does not queue for the reservations of others.
-      const { reservedMs = Infinity } = choice;
-      const nomination = choice.nominate(constraints);
+      const nomination = choice.nominate(constraints, present);
       const node = nomination && (await nodeNamed(nomination.nominatedNode));
       const isKept =
         node &&
         (await fitsAtCommit(options, txn, instance, node, constraints.later, choice.sources));
-      const written = isKept ? nomination : choice.renewed;
+      const written = isKept ? nomination : {};
       report('False', placement.reason, placement.message, written);
       if (nomination && !isKept) return requeueAfter(cacheLagMs);
-      const waitMs = Math.min(reservedMs, choice.nominatedMs(written) ?? Infinity);
-      return waitMs === Infinity ? done() : requeueAfter(waitMs);
+      const keptMs = times.leftMs(keyString(key), { ...instance, ...written });
+      return keptMs === undefined ? done() : requeueAfter(keptMs);
     }
     const { node: name } = placement;
     const node = await nodeNamed(name);
@@ -217,7 +199,7 @@ function reconcile(options: SchedulerOptions, context: ReconcileContext): Promis
     const finalizers = [...(instance.metadata.finalizers ?? []), agentFinalizer];
     const metadata = { ...instance.metadata, finalizers };
     txn.update(instances, { ...instance, node: name, metadata });
-    const ended = instance.nominatedNode ? { nominatedNode: '', nominatedAt: '' } : {};
+    const ended = instance.nominatedAt ? { nominatedNode: '', nominatedAt: '' } : {};
     report('True', 'Scheduled', `bound to node ${name}`, ended);
     return done();
   });
@@ -227,6 +209,7 @@ function reconcile(options: SchedulerOptions, context: ReconcileContext): Promis
 export function schedulerController(options: SchedulerOptions): Controller {
   const { manager } = options;
   const informer = manager.informer(instances);
+  const times = new NominationTimes(options.clock);
   const requeues = placementRequeues({
     instances: informer,
     nodes: manager.informer(nodes),
@@ -237,7 +220,7 @@ export function schedulerController(options: SchedulerOptions): Controller {
       ...manager.ports,
       name: 'scheduler',
       store: options.store,
-      reconcile: (context) => reconcile(options, context),
+      reconcile: (context) => reconcile(options, times, context),
       backoff: backoffOf(options.policy, 'object'),
     })
       .for(informer)

@@ -183,37 +183,83 @@ describe('an instance that is nominated for a node', () => {
   });
 
   const quarterMs = 15 * 60_000;
-  const present = () => new Date(cluster.clock.now()).toISOString();
+  const yearMs = 365 * 24 * 3_600_000;
 
-  it('keeps its room for a quarter of an hour after a time that is far ahead', async () => {
+  for (const [title, byMs] of [
+    ['ahead', yearMs],
+    ['behind', -yearMs],
+  ] as const) {
+    it(`keeps its room for a quarter of an hour if the clock of the writer is far ${title}`, async () => {
+      await nominee();
+      await nominate('y', 'a1', byMs);
+      await cluster.instance('x', exclusive);
+      await cluster.clock.advance(quarterMs - 1);
+      expect(await cluster.nodeOf('x')).to.equal(undefined);
+      await cluster.clock.advance(1);
+      expect(await cluster.nodeOf('x')).to.equal('a1');
+    });
+
+    it(`keeps its room for a quarter of an hour if its clock is set far ${title}`, async () => {
+      await nominee();
+      await cluster.instance('x', exclusive);
+      const earlier = cluster.clock.now.bind(cluster.clock);
+      cluster.clock.now = () => earlier() + byMs;
+      await cluster.clock.advance(quarterMs - 1);
+      expect(await cluster.nodeOf('x')).to.equal(undefined);
+      await cluster.clock.advance(1);
+      expect(await cluster.nodeOf('x')).to.equal('a1');
+    });
+  }
+
+  it('has no nominated node once its time has passed, and gets no further one', async () => {
+    await cluster.node('a2', { labels: { [zone]: 'a' } });
     await nominee();
-    await nominate('y', 'a1', 365 * 24 * 3_600_000);
-    expect(await found('y')).to.include({ nominatedNode: 'a1', nominatedAt: present() });
-    await cluster.instance('x', exclusive);
-    expect(await cluster.nodeOf('x')).to.equal(undefined);
+    const { nominatedAt } = (await found('y'))!;
     await cluster.clock.advance(quarterMs);
-    expect(await cluster.nodeOf('x')).to.equal('a1');
+    expect(await found('y')).to.include({ nominatedNode: '', nominatedAt });
+    await cluster.node('a3', { labels: { [zone]: 'a' } });
+    expect(await nominated('y')).to.equal('');
+    await cluster.clock.advance(quarterMs);
+    expect(await nominated('y')).to.equal('');
+    await cluster.at('v', { [zone]: 'a' });
+    expect(await cluster.nodeOf('y')).to.be.oneOf(['a1', 'a2', 'a3']);
+    expect(await found('y')).to.include({ nominatedNode: '', nominatedAt: '' });
   });
 
-  it('keeps its room for half an hour at most if a clock that was far ahead is corrected', async () => {
-    const correct = cluster.clock.now.bind(cluster.clock);
-    cluster.clock.now = () => correct() + 2 * 3_600_000;
+  it('leaves its room, once its time has passed, to an instance that does not wait for a volume', async () => {
     await nominee();
-    cluster.clock.now = correct;
-    await cluster.instance('x', exclusive);
-    expect(await cluster.nodeOf('x')).to.equal(undefined);
-    await cluster.clock.advance(quarterMs);
-    expect(await found('y')).to.include({ nominatedNode: 'a1', nominatedAt: present() });
-    expect(await cluster.nodeOf('x')).to.equal(undefined);
-    await cluster.clock.advance(quarterMs);
-    expect(await cluster.nodeOf('x')).to.equal('a1');
-  });
-
-  it('does not keep a time that is far ahead while its volume has no place', async () => {
     await cluster.volume('w');
-    await cluster.instance('y', { ports, volumes: [{ ...claim, claim: { name: 'w' } }] });
-    await nominate('y', 'a1', 365 * 24 * 3_600_000);
-    expect(await found('y')).to.include({ nominatedNode: 'a1', nominatedAt: present() });
+    const started = { driver: 'played', topology: { [zone]: 'a' } };
+    await cluster.store.updateStatus(volumes, { namespace, name: 'w' }, started);
+    await cluster.instance('w', { ports, volumes: [{ ...claim, claim: { name: 'w' } }] });
+    await cluster.instance('x', exclusive);
+    await cluster.clock.advance(quarterMs);
+    expect(await nominated('w')).to.equal(undefined);
+    expect(await cluster.nodeOf('x')).to.equal('a1');
+  });
+
+  it('has a further quarter of an hour once its volume gets another place', async () => {
+    await nominee();
+    await cluster.instance('x', exclusive);
+    await cluster.clock.advance(quarterMs - 1);
+    await nominate('y', 'a1');
+    await cluster.clock.advance(quarterMs - 1);
+    expect(await cluster.nodeOf('x')).to.equal(undefined);
+    await cluster.clock.advance(1);
+    expect(await cluster.nodeOf('x')).to.equal('a1');
+  });
+
+  it('has no time of an earlier instance of its name', async () => {
+    await nominee();
+    await cluster.clock.advance(quarterMs - 1);
+    await cluster.end('y');
+    await cluster.instance('y', waiting);
+    expect(await nominated('y')).to.equal('a1');
+    await cluster.instance('x', exclusive);
+    await cluster.clock.advance(quarterMs - 1);
+    expect(await cluster.nodeOf('x')).to.equal(undefined);
+    await cluster.clock.advance(1);
+    expect(await cluster.nodeOf('x')).to.equal('a1');
   });
 
   it('keeps nothing once it is nominated for another node', async () => {
@@ -259,7 +305,7 @@ describe('an instance that is nominated for a node', () => {
     await cluster.clock.advance(14 * 60_000);
     await cluster.node('a3', { labels: { [zone]: 'a' } });
     await cordon('a2');
-    expect(await nominated('y')).to.equal('a2');
+    expect(await nominated('y')).to.equal('');
   });
 
   it('is not nominated for a room that another one is about to get', async () => {

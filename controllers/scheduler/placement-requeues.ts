@@ -19,8 +19,11 @@ type VolumeName = Pick<Volume, 'namespace' | 'name'>;
 /** Functions that return the keys of the unplaced instances whose placement depends on a changed object. */
 export interface PlacementRequeues {
   readonly ofNode: () => readonly ObjectKey[];
-  /** Those that request resources or ports, if the instance had some, or was nominated for some. */
-  readonly ofInstance: (instance: Instance) => readonly ObjectKey[];
+  /**
+   * Those that request resources or ports, if the instance had some, or was nominated for some. Once the time of the
+   * nomination has passed, those that still wait for a volume are omitted: one after the other could be nominated.
+   */
+  readonly ofInstance: (instance: Instance, other?: Instance) => readonly ObjectKey[];
   readonly ofVolume: (volume: VolumeName) => readonly ObjectKey[];
   /** Those that request resources or ports, if some are reserved for an instance that mounts the volume. */
   readonly ofReserving: (volume: Volume, other?: Volume) => readonly ObjectKey[];
@@ -34,6 +37,11 @@ const unplacedByVolume = 'unplacedByVolume';
 const isUnplaced = ({ node }: Instance): boolean => node === undefined;
 
 const isNominatedAnywhere = ({ nominatedNode = '' }: Instance): boolean => nominatedNode !== '';
+
+/** Whether the time of an instance's nomination has passed. */
+export function isOver({ nominatedNode = '', nominatedAt = '' }: Instance): boolean {
+  return nominatedNode === '' && nominatedAt !== '';
+}
 
 function keyOf({ namespace, name }: Instance): ObjectKey {
   return { namespace, name };
@@ -64,8 +72,10 @@ export function placementRequeues({
   const unplaced = (): readonly Instance[] => instances.lister.byIndex(unplacedIndex, 'yes');
   const lacksVolume = (instance: Instance): boolean =>
     mountedVolumes(instance).some((key) => volumes.lister.get(key) === undefined);
-  const needy = (): readonly ObjectKey[] =>
-    instances.lister.byIndex(unplacedNeedy, 'yes').map(keyOf);
+  const allNeedy = (): readonly Instance[] => instances.lister.byIndex(unplacedNeedy, 'yes');
+  const needy = (): readonly ObjectKey[] => allNeedy().map(keyOf);
+  const isComplete = (instance: Instance): boolean =>
+    mountedVolumes(instance).every((key) => (volumes.lister.get(key)?.handle ?? '') !== '');
   const takesRoom = (instance: Instance): boolean =>
     isNeedy(instance.template) && (!isUnplaced(instance) || isNominatedAnywhere(instance));
   /** Whether a volume was started in the place of the nominated node. This ends no reservation. */
@@ -77,7 +87,10 @@ export function placementRequeues({
   };
   return {
     ofNode: () => unplaced().map(keyOf),
-    ofInstance: (instance) => (takesRoom(instance) ? needy() : []),
+    ofInstance: (instance, other) => {
+      if (!takesRoom(instance)) return [];
+      return other && isOver(other) ? allNeedy().filter(isComplete).map(keyOf) : needy();
+    },
     ofVolume,
     ofReserving: (volume, other) => {
       const ends = (instance: Instance): boolean =>

@@ -253,7 +253,7 @@ export const comments: Readonly<Record<string, string>> = {
   "api.Instance.ip": "Address of the container on the bridge of the cluster.",
   "api.Instance.min_ready_seconds": "From the service: seconds that it must run before it is ready.",
   "api.Instance.node": "Node that it is bound to; empty until it is scheduled.",
-  "api.Instance.nominated_at": "Time at which the zone was chosen: the room is kept for 15 minutes.",
+  "api.Instance.nominated_at": "Time at which the zone was chosen, by the clock of the writer. The room is kept for 15 minutes from when the present scheduler first saw the nomination. Without nominated_node: that time has passed, and others may get the room.",
   "api.Instance.nominated_node": "Node with room for an instance that waits for its volumes, in the zone that was chosen for them. Other instances are placed as if it ran there, while this can still come true. It is not bound to that node.",
   "api.InstanceService": "Running replicas of services. Created by their service; clients read, restart and delete them.",
   "api.InstanceService.Delete": "Deletes an object. If it has finalizers, it exists until they are removed.",

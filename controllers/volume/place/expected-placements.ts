@@ -5,6 +5,7 @@ import { isNeedy } from '../../resources/index.js';
 interface Expected {
   readonly instance: Instance;
   readonly node: string;
+  /** Monotonic time, milliseconds. */
   readonly at: number;
   /** Whether the cache has had the instance: it is deleted if it is missing now. */
   readonly isCached: boolean;

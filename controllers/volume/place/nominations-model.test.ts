@@ -17,6 +17,7 @@ const ports = [{ name: 'http', port: 80, hostPort: 8080 }];
 /** The nodes of each zone. */
 const zones = { a: 1, b: 2, c: 1 };
 const rooms = 4;
+const yearMs = 365 * 24 * 3_600_000;
 
 type Step =
   | { readonly type: 'create'; readonly mounts: boolean; readonly settled: boolean }
@@ -36,6 +37,7 @@ type Disturbance =
   | { readonly type: 'cordon'; readonly node: string; readonly closed: boolean }
   | { readonly type: 'full'; readonly zone: string; readonly isFull: boolean }
   | { readonly type: 'refuse'; readonly refused: boolean }
+  | { readonly type: 'clock'; readonly byMs: number }
   | { readonly type: 'end'; readonly index: number; readonly what: 'instance' | 'volume' }
   | {
       readonly type: 'createIn';
@@ -81,6 +83,8 @@ const disturbance: fc.Arbitrary<Disturbance | Step> = fc.oneof(
   // Some volumes never come.
   fc.constant({ type: 'slow' as const, polls: 100_000 }),
   fc.record({ type: fc.constant('refuse' as const), refused: fc.boolean() }),
+  // The wall clock is set, or another machine writes.
+  fc.record({ type: fc.constant('clock' as const), byMs: fc.constantFrom(-yearMs, 0, yearMs) }),
   fc.record({
     type: fc.constant('end' as const),
     index: fc.nat(6),
@@ -147,6 +151,11 @@ class Subject {
       case 'refuse':
         this.world.driver.failsOn = each.refused ? { provision: 'InvalidParameters' } : {};
         return;
+      case 'clock': {
+        const { clock } = this.world;
+        clock.now = () => clock.monotonic() + each.byMs;
+        return;
+      }
       case 'end':
         return this.#end(`i${each.index}`, each.what);
       case 'crash':

@@ -26,6 +26,8 @@ export interface UserSources extends NominationSources {
   readonly classes: Lister<StorageClass>;
   readonly instances: Lister<Instance>;
   readonly expected: ExpectedPlacements;
+  /** The present time by the monotonic clock, milliseconds. */
+  readonly now: number;
   /** The places that parameters of the users' other volumes name, by uid. */
   readonly named: ReadonlyMap<string, Labels>;
 }

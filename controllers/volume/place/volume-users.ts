@@ -49,7 +49,7 @@ export class VolumeUsers {
   /** The present objects, without the expectations that have ended. */
   sources({ named }: Pick<FoundUsers, 'named'>): UserSources {
     const { manager, clock } = this.#options;
-    const now = clock.now();
+    const now = clock.monotonic();
     const cached = manager.informer(instances).lister;
     this.#expected.forgetEnded(cached, now);
     return {
@@ -94,7 +94,7 @@ export class VolumeUsers {
   /** Reserves rooms. The commit fails if another instance gets one of them. */
   async #nominate(txn: Transaction, nominees: readonly Nominee[]): Promise<void> {
     const { store, manager, clock } = this.#options;
-    const sources = { volumes: manager.informer(volumes).lister, now: clock.now() };
+    const sources = { volumes: manager.informer(volumes).lister };
     const before: Nominee[] = [];
     for (const { instance, node } of nominees) {
       const key = keyOf(instance);

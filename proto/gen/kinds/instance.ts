@@ -103,7 +103,7 @@ export interface Instance extends ApiObject {
   readonly imageDigest?: string;
   /** Node with room for an instance that waits for its volumes, in the zone that was chosen for them. Other instances are placed as if it ran there, while this can still come true. It is not bound to that node. */
   readonly nominatedNode?: string;
-  /** Time at which the zone was chosen: the room is kept for 15 minutes. */
+  /** Time at which the zone was chosen, by the clock of the writer. The room is kept for 15 minutes from when the present scheduler first saw the nomination. Without nominated_node: that time has passed, and others may get the room. */
   readonly nominatedAt?: string;
 }
 
