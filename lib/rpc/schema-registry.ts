@@ -16,14 +16,14 @@ import {
   toJson,
 } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
-import { messageOf } from '../base/index.js';
+import { invalid, messageOf } from '../base/index.js';
+import { unknownEnumValues } from './enum-values.js';
 import { hideFields } from './hidden-fields.js';
 import type { JsonObject } from './json.js';
 import { fromProtoJson } from './json-form.js';
 import { malformed } from './malformed.js';
 import { readMessage } from './codec/message-reader.js';
 import { writeMessage } from './codec/message-writer.js';
-
 import { present } from './present.js';
 import { TurnDecoder } from './turn-decoder.js';
 
@@ -142,9 +142,11 @@ export class SchemaRegistry {
 
   /**
    * The error text for JSON that is not a valid message of this type, such as one with an unknown field or enum value;
-   * undefined for a valid message.
+   * undefined for a valid message. The value of an enum must be a name: a number would be stored as it is.
    */
   problem(message: DescMessage, json: JsonObject): string | undefined {
+    const [unknown] = unknownEnumValues(message, json, 'none');
+    if (unknown) return `${unknown.field}: ${unknown.description}`;
     try {
       fromJson(message, json as JsonValue, { registry: this.#files });
       return undefined;
@@ -154,12 +156,17 @@ export class SchemaRegistry {
   }
 
   /**
-   * Encodes a message. Fields that the message does not have are omitted.
-   * @throws Error for a value that does not have the type of its field
+   * Encodes a message. Fields that the message does not have are omitted. A value of an enum is a name, or a number,
+   * also one that the enum does not have: {@link decode} returns such a number for a value of a newer API.
+   * @throws StatusError InvalidArgument for values that their enums do not have, naming each
+   * @throws Error for another value that does not have the type of its field
    */
   encode(message: DescMessage, json: JsonObject): Uint8Array {
     const written = writeMessage(message, json);
     if (written) return written;
+    // The general encoder would omit their fields, as it does unknown fields.
+    const unknown = unknownEnumValues(message, json, 'any');
+    if (unknown.length > 0) throw invalid(unknown);
     const options = { registry: this.#files, ignoreUnknownFields: true };
     return toBinary(message, fromJson(message, json as JsonValue, options));
   }

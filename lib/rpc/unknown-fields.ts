@@ -1,5 +1,6 @@
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { type FieldViolation, invalid } from '../base/index.js';
+import { type EnumNumbers, enumNumbersOf } from './enum-values.js';
 import { malformed, requireWithin } from './malformed.js';
 import type { DescField, DescMessage } from './schema-registry.js';
 import { entryWireTypes, isWholePack, packableWireType, wireTypeOf } from './wire-types.js';
@@ -14,6 +15,8 @@ interface Field {
   readonly type: WireType;
   /** The wire type of its items, if they may be packed. */
   readonly packed?: WireType | undefined;
+  /** The numbers of its values, if it is an enum. */
+  readonly numbers?: EnumNumbers | undefined;
 }
 
 /** The fields of a message, or of an entry of a map, by number. */
@@ -43,6 +46,7 @@ function shapeOf(message: DescMessage): Shape {
       inner,
       type: wireTypeOf(field),
       packed: packableWireType(field),
+      numbers: field.enum && field.fieldKind !== 'map' ? enumNumbersOf(field.enum) : undefined,
     });
   }
   return shape;
@@ -50,22 +54,28 @@ function shapeOf(message: DescMessage): Shape {
 
 function entryOf(map: DescField & { fieldKind: 'map' }, value: Inner): Shape {
   const types = entryWireTypes(map);
+  const numbers = map.enum && enumNumbersOf(map.enum);
   return {
     name: `an entry of ${map.parent.typeName}.${map.jsonName}`,
     fields: new Map([
       [1, { name: 'key', inner: null, type: types.key }],
-      [2, { name: 'value', inner: value, type: types.value }],
+      [2, { name: 'value', inner: value, type: types.value, numbers }],
     ]),
   };
 }
 
-/** Finds the unknown fields of a message. It reads only tags and lengths; nothing is decoded. */
+/**
+ * Finds the unknown fields of a message, and the numbers that its enums do not have. It reads tags, lengths and enums;
+ * nothing else is decoded.
+ */
 class Scan {
   readonly found: FieldViolation[] = [];
   readonly #bytes: Uint8Array;
   readonly #reader: BinaryReader;
   /** Names of the fields that lead to the current position. */
   readonly #path: string[] = [];
+  /** The enums of which a number was reported: a list may have thousands of unknown numbers. */
+  readonly #reportedEnums = new Set<Field>();
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
@@ -81,7 +91,7 @@ class Scan {
       const [number, type] = reader.tag();
       const field = fields.get(number);
       if (!field) {
-        if (number !== unknown) this.#report(name, number);
+        if (number !== unknown) this.#reportField(name, number);
         unknown = number;
       }
       // The decoder reads a value by the type of its field, not by its wire type, and would continue at a wrong
@@ -92,6 +102,11 @@ class Scan {
       )
         throw this.#mistyped(field, type);
       if (this.found.length === reportedMax) return;
+      if (field?.numbers && type === WireType.Varint) {
+        this.#readEnum(field, field.numbers);
+        requireWithin(reader.pos, end);
+        continue;
+      }
       if (type !== WireType.LengthDelimited) {
         skipValue(reader, this.#bytes, type, number);
         requireWithin(reader.pos, end);
@@ -105,6 +120,11 @@ class Scan {
         !isWholePack(field.packed, this.#bytes.subarray(reader.pos, past))
       )
         throw new Error(`${this.#at(field.name)} ends within an item`);
+      if (field?.numbers)
+        while (reader.pos < past) {
+          this.#readEnum(field, field.numbers);
+          if (this.found.length === reportedMax) return;
+        }
       if (field?.inner) {
         this.#path.push(field.name);
         this.read(field.inner, past);
@@ -127,20 +147,30 @@ class Scan {
     return [...place, name].join('.');
   }
 
-  #report(message: string, number: number): void {
-    const field = this.#at(String(number));
-    if (this.found.some((reported) => reported.field === field)) return;
+  #readEnum(field: Field, numbers: EnumNumbers): void {
+    const number = this.#reader.int32();
+    if (numbers.has(number) || this.#reportedEnums.has(field)) return;
+    this.#reportedEnums.add(field);
+    this.#report(this.#at(field.name), numbers.description(number));
+  }
+
+  #reportField(message: string, number: number): void {
     const description = `${message} has no field with number ${number}; omit it, or use a server with an API that has the field`;
+    this.#report(this.#at(String(number)), description);
+  }
+
+  #report(field: string, description: string): void {
+    if (this.found.some((reported) => reported.field === field)) return;
     this.found.push({ field, description });
   }
 }
 
 /**
- * Refuses a message with fields that the API does not have, at any depth. (A JSON body with unknown names is refused
- * too.) In a JSON value (`google.protobuf.Struct`), any name is accepted, but not an unknown field number. The content
- * of `google.protobuf.Any` is not checked.
- * @throws StatusError InvalidArgument. It names the first ten fields, each with its message; for malformed bytes its
- * reason is MalformedMessage
+ * Refuses a message with fields, or with numbers of enum values, that the API does not have, at any depth. (A JSON body
+ * with unknown names is refused too.) In a JSON value (`google.protobuf.Struct`), any name is accepted, but not an
+ * unknown field number. The content of `google.protobuf.Any` is not checked.
+ * @throws StatusError InvalidArgument. It names the first ten fields, each with its message or enum; for malformed bytes
+ * its reason is MalformedMessage
  */
 export function requireKnownFields(message: DescMessage, bytes: Uint8Array): void {
   const scan = new Scan(bytes);

@@ -1,106 +1,15 @@
 import { inspect } from 'node:util';
-import { create, fromBinary, fromJson, type JsonValue, toBinary, toJson } from '@bufbuild/protobuf';
-import {
-  FieldDescriptorProto_Label as Label,
-  FieldDescriptorProto_Type as Type,
-  FileDescriptorSetSchema,
-  StructSchema,
-} from '@bufbuild/protobuf/wkt';
+import { fromBinary, fromJson, type JsonValue, toBinary, toJson } from '@bufbuild/protobuf';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { baseDescriptors, requireKnownFields } from '../index.js';
-import type { JsonObject } from '../json.js';
+import { isJsonObject, type JsonObject } from '../json.js';
 import { fromProtoJson } from '../json-form.js';
 import { malformed } from '../malformed.js';
 import { type DescMessage, SchemaRegistry } from '../schema-registry.js';
+import { every, type scalars, schemas } from './every-type.test.js';
 import { readMessage } from './message-reader.js';
 import { writeMessage } from './message-writer.js';
-
-const scalars = {
-  text: Type.STRING,
-  yes: Type.BOOL,
-  int: Type.INT32,
-  unsigned: Type.UINT32,
-  signed: Type.SINT32,
-  long: Type.INT64,
-  unsignedLong: Type.UINT64,
-  double: Type.DOUBLE,
-  float: Type.FLOAT,
-  bytes: Type.BYTES,
-  color: Type.ENUM,
-  inner: Type.MESSAGE,
-  struct: Type.MESSAGE,
-} as const;
-const snake = (name: string): string => name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
-
-/** A message with fields of every type: plain, optional, in a list, in a map, and one of two. */
-function everyType(): SchemaRegistry {
-  const forms = ['', 'maybe', 'many', 'mapped'];
-  const names = Object.keys(scalars) as (keyof typeof scalars)[];
-  const typeNames: Record<string, string> = {
-    color: '.every.Color',
-    inner: '.every.Every',
-    struct: '.google.protobuf.Struct',
-  };
-  const typed = (name: keyof typeof scalars) => ({
-    type: scalars[name],
-    ...(typeNames[name] ? { typeName: typeNames[name] } : {}),
-  });
-  const optional = names.filter((name) => scalars[name] !== Type.MESSAGE);
-  const fields = forms.flatMap((form, at) =>
-    (form === 'maybe' ? optional : names).map((name) => {
-      const json = form === '' ? name : `${form}${name[0]?.toUpperCase()}${name.slice(1)}`;
-      // The numbers are in another order than the names, and some need a tag of three bytes.
-      const number = 40 * (forms.length - at) + names.indexOf(name) * (at === 2 ? 200 : 1) + 1;
-      const field = { name: snake(json), jsonName: json, number, ...typed(name) };
-      if (form === 'many') return { ...field, label: Label.REPEATED };
-      if (form === 'maybe')
-        return { ...field, proto3Optional: true, oneofIndex: optional.indexOf(name) + 1 };
-      if (form !== 'mapped') return field;
-      const typeName = `.every.Every.${json[0]?.toUpperCase()}${json.slice(1)}Entry`;
-      return { ...field, label: Label.REPEATED, type: Type.MESSAGE, typeName };
-    }),
-  );
-  const choices = (['text', 'inner'] as const).map((name, at) => ({
-    ...{ name: `one_${name}`, jsonName: name === 'text' ? 'oneText' : 'oneInner' },
-    ...{ number: 9_000 + at, ...typed(name), oneofIndex: 0 },
-  }));
-  const entries = names.map((name) => ({
-    name: `Mapped${name[0]?.toUpperCase()}${name.slice(1)}Entry`,
-    options: { mapEntry: true },
-    field: [
-      { name: 'key', jsonName: 'key', number: 1, type: Type.STRING },
-      { name: 'value', jsonName: 'value', number: 2, ...typed(name) },
-    ],
-  }));
-  const color = [
-    { name: 'NONE', number: 0 },
-    { name: 'RED', number: 1 },
-    { name: 'BELOW', number: -3 },
-  ];
-  const oneofDecl = [{ name: 'one' }, ...optional.map((name) => ({ name: `_maybe_${name}` }))];
-  const set = create(FileDescriptorSetSchema, {
-    file: [
-      StructSchema.file.proto,
-      {
-        name: 'every.proto',
-        package: 'every',
-        syntax: 'proto3',
-        dependency: [StructSchema.file.proto.name],
-        enumType: [{ name: 'Color', value: color }],
-        messageType: [
-          { name: 'Every', field: [...fields, ...choices], nestedType: entries, oneofDecl },
-        ],
-      },
-    ],
-  });
-  return new SchemaRegistry(Buffer.from(toBinary(FileDescriptorSetSchema, set)).toString('base64'));
-}
-
-/** The registry of {@link every}. */
-const schemas = everyType();
-/** A message with fields of every type. */
-const every = schemas.message('every.Every');
 
 const texts = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 60 }),
@@ -120,7 +29,10 @@ const valid: Readonly<Record<keyof typeof scalars, fc.Arbitrary<unknown>>> = {
   double: fc.oneof(fc.double(), fc.constantFrom(0, -0, '1.5', 'NaN')),
   float: fc.oneof(fc.float({ noNaN: true, noDefaultInfinity: true }), fc.constantFrom(0, -0)),
   bytes: fc.constantFrom('', 'AAEC', 'A'),
-  color: fc.constantFrom('NONE', 'RED', 'BELOW', 'BLUE', 0, 1, 9),
+  color: fc.oneof(
+    { arbitrary: fc.constantFrom('NONE', 'RED', 'BELOW', 0, 1, 9), weight: 30 },
+    { arbitrary: fc.constant('BLUE'), weight: 1 },
+  ),
   inner: fc.constant({}),
   struct: fc.constantFrom({}, { a: 1 }),
 };
@@ -199,6 +111,32 @@ function general(of: SchemaRegistry, message: DescMessage, json: JsonObject): st
   }
 }
 
+const colorFields = every.fields.filter((field) => field.enum);
+const innerFields = every.fields.filter((field) => field.message === every);
+
+/** Whether a message has a color that the enum does not have. The general encoder omits it. */
+function hasOtherColor(json: JsonObject): boolean {
+  const valuesOfFields = (fields: typeof colorFields): readonly unknown[] =>
+    fields.flatMap(({ name, jsonName, fieldKind }) =>
+      [...new Set([name, jsonName])].flatMap((key) => {
+        if (!Object.hasOwn(json, key)) return [];
+        const value = json[key];
+        if (fieldKind === 'list') return Array.isArray(value) ? (value as readonly unknown[]) : [];
+        if (fieldKind !== 'map') return [value];
+        return isJsonObject(value) ? Object.values(value) : [];
+      }),
+    );
+  const isKnown = (value: unknown): boolean =>
+    value === null ||
+    value === undefined ||
+    Number.isInteger(value) ||
+    ['NONE', 'RED', 'BELOW'].some((name) => name === value);
+  return (
+    valuesOfFields(colorFields).some((value) => !isKnown(value)) ||
+    valuesOfFields(innerFields).some((value) => isJsonObject(value) && hasOtherColor(value))
+  );
+}
+
 function encoded(of: SchemaRegistry, message: DescMessage, json: JsonObject): string {
   try {
     return Buffer.from(of.encode(message, json)).toString('hex');
@@ -208,14 +146,20 @@ function encoded(of: SchemaRegistry, message: DescMessage, json: JsonObject): st
 }
 
 describe('the encoder that is made for a message', () => {
-  it('agrees with the general one, for every type and any value', function () {
+  it('agrees with the general one, for every type and any value, and refuses unknown values of enums', function () {
     this.timeout(180_000);
+    let refused = 0;
     fc.assert(
       fc.property(messages, (json) => {
-        expect(encoded(schemas, every, json)).to.equal(general(schemas, every, json));
+        const result = encoded(schemas, every, json);
+        if (hasOtherColor(json)) {
+          expect(result).to.contain('is not allowed; use one of NONE, RED, BELOW');
+          refused += 1;
+        } else expect(result).to.equal(general(schemas, every, json));
       }),
       { numRuns: 3_000 },
     );
+    expect(refused).to.be.at.least(30);
   });
 
   it('writes ordinary values itself, also long and nested ones', () => {

@@ -5,6 +5,7 @@ import type {
   SchemaRegistry,
   StandardVerb,
 } from '../../rpc/index.js';
+import { encodingFailure } from '../api/encoding-failure.js';
 import { RecentCache } from '../objects/recent-cache.js';
 
 /** Maximum number of cached encoded answers of Get. */
@@ -27,11 +28,16 @@ export class AnswerEncoder {
   /**
    * Encodes an answer of a method.
    * @param mayKeep false for answers that must not stay in memory, such as revealed secrets
+   * @throws StatusError Internal for a stored value that its enum does not have
    */
   encode(method: MethodInfo, answer: JsonObject, mayKeep = true): Buffer {
     const verb = method.standard?.verb;
-    const bytes = this.#bytes(method.output, verb, answer, mayKeep);
-    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    try {
+      const bytes = this.#bytes(method.output, verb, answer, mayKeep);
+      return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    } catch (error) {
+      throw encodingFailure(answer, error);
+    }
   }
 
   #bytes(
