@@ -116,21 +116,26 @@ export class Cloud4Disks {
         observe,
         start: async (requestId) => {
           isNew = false;
-          const from = await source?.(caller);
-          return api.insertDisk(caller, path, requestId, {
-            name: path.name,
-            sizeGb: String(Math.max(wanted, from?.gib ?? 0)),
-            type: `projects/${project}/zones/${zone}/diskTypes/${diskType}`,
-            description: described({ cluster, uid: volume.uid, createdFor }),
-            ...(from ? { sourceSnapshot: from.sourceSnapshot } : {}),
-          });
+          try {
+            const from = await source?.(caller);
+            return await api.insertDisk(caller, path, requestId, {
+              name: path.name,
+              sizeGb: String(Math.max(wanted, from?.gib ?? 0)),
+              type: `projects/${project}/zones/${zone}/diskTypes/${diskType}`,
+              description: described({ cluster, uid: volume.uid, createdFor }),
+              ...(from ? { sourceSnapshot: from.sourceSnapshot } : {}),
+            });
+          } catch (thrown) {
+            // No disk was created, so a deletion need not wait for one. A refusal says nothing about an earlier call.
+            if (isFirst && !uncertainCreation.includes(DriverError.from(thrown).kind))
+              await operations.clear(kind);
+            throw thrown;
+          }
         },
         state: (id) => api.operationState(caller, id),
       });
     } catch (thrown) {
       const error = DriverError.from(thrown);
-      // No disk was created, so a deletion need not wait for one. A refusal says nothing about an earlier call.
-      if (isFirst && !uncertainCreation.includes(error.kind)) await operations.clear(kind);
       if (isProjectMissing(error))
         throw new DriverError('InvalidParameters', error.message, { cause: thrown });
       if (error.kind !== 'AlreadyExists') throw error;

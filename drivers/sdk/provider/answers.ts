@@ -18,11 +18,13 @@ export function notYet(pollAfterMs: number): Pending {
   return { type: 'pending', pollAfterMs };
 }
 
-/** Errors of a creation after which a resource may exist, or after which the creation is repeated. */
+/**
+ * Errors of the request for a creation after which a resource may exist. A refusal by a rate limit is none of them: the
+ * provider executed nothing, and the client repeats no request by itself.
+ */
 export const uncertainCreation: readonly DriverErrorKind[] = [
   'Timeout',
   'Unavailable',
-  'Throttled',
   'AlreadyExists',
 ];
 

@@ -106,6 +106,19 @@ for (const provider of providers)
       expect(await one.operations.get('provision')).to.equal(undefined);
     });
 
+    it('that is refused by the rate limit has no operation for which a deletion would wait', async () => {
+      const one = volume();
+      const limited = { type: 'answer', status: 429, body: '' } as const;
+      cloud.emulator.faults.add({ on: creation(provider), fault: limited });
+      const { signal, ...request } = one.request();
+      const size = { sizeBytes: 1n, accessMode: 'ReadWriteOnce', topology: {} } as const;
+      const answer = await driver.provision({ ...request, ...size, signal });
+      expect(isPending(answer)).to.equal(true);
+      expect(await one.operations.get('provision')).to.equal(undefined);
+      await cloud.over(() => driver.provision({ ...request, ...size, signal }));
+      expect(await existing()).to.have.length(1);
+    });
+
     it('is not that of another volume: neither is deleted by the handle of the other', async () => {
       const one = volume();
       const two = volume(other);
