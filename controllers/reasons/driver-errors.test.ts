@@ -135,6 +135,30 @@ describe('the remedy of an error of a driver', () => {
     expect(told({ handle: 'h' }).type).to.equal('wait');
   });
 
+  it('that refuses the parameters of a failed volume is to change them where they are given', () => {
+    const told = (message: string, parameters: Readonly<Record<string, string>> = {}) =>
+      driverErrors.InvalidParameters.remedy({
+        ...{ kind: 'Volume', object: volume({ status: 'Failed', parameters }), message },
+        world: emptyWorld,
+      });
+    const [ofClass, ofVolume] = ['kedge edit storageclass/c', 'kedge edit volume/v -n default'];
+    const own = { region: 'x', fsType: 'xfs' };
+    for (const message of [
+      'parameter region: "x" does not exist',
+      'the provider refused it: invalid region; set parameter region to the slug of a region',
+      'set parameter location to a location, or set parameter region to one if the alias is given',
+    ]) {
+      expect(told(message).command, message).to.equal(ofClass);
+      expect(told(message, { fsType: 'xfs' }).command, message).to.equal(ofClass);
+      expect(told(message, own).command, message).to.equal(ofVolume);
+      // The other place is named too: a message may be about the size.
+      expect(told(message).text, message).to.contain(ofVolume);
+      expect(told(message, own).text, message).to.contain(ofClass);
+    }
+    expect(told('no words about a parameter').command).to.equal(ofClass);
+    expect(told('no words about a parameter', own).command).to.equal(ofVolume);
+  });
+
   it('that refuses to delete a volume is to correct its parameters, or to remove it without a deletion', () => {
     const told = (more: Partial<Volume>) =>
       driverErrors.InvalidParameters.remedy({

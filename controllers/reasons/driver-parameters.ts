@@ -1,5 +1,10 @@
 import type { Volume } from '@kedge/api/kinds';
-import { hostPathMissing, hostPathRefused, parameterRefused } from '@kedge/driver-sdk/messages';
+import {
+  hostPathMissing,
+  hostPathRefused,
+  parameterRefused,
+  parameterToSet,
+} from '@kedge/driver-sdk/messages';
 import { classMissing, driverMissing, leftElsewhere } from '../messages/storage.js';
 import { liveClass } from '../references/live-class.js';
 import { parameterReference, type SecretReference } from '../references/secret-reference.js';
@@ -134,21 +139,51 @@ function isOutcomeUnknown({ status, handle = '', metadata }: Volume): boolean {
   return status === 'Stalled' && handle === '' && !metadata.deletionRequestedAt;
 }
 
+/** The remedies that change the refused parameters of a volume: where they are given, and in the other place. */
+interface ParameterChange {
+  readonly field: string;
+  readonly command: string;
+  /** The command for the other place, with its purpose; empty for a volume without a class. */
+  readonly other: string;
+}
+
+/**
+ * Returns where to change the parameters that a message refuses: at the volume, whose values come before those of its
+ * class, if it gives one of them, else at the class. A message that names none may be about any.
+ */
+function changeOf(volume: Volume, message: string): ParameterChange {
+  const { storageClassName, parameters: own = {} } = volume;
+  const named = [...parameterRefused.readAll(message), ...parameterToSet.readAll(message)];
+  const given = named.map(({ key }) => key).filter((key) => Object.hasOwn(own, key));
+  const isOwn = named.length === 0 ? Object.keys(own).length > 0 : given.length > 0;
+  const label = `volume ${volume.namespace}/${volume.name}`;
+  const edit = command('edit', 'volume', volume);
+  if (storageClassName === '') return { field: `parameters of ${label}`, command: edit, other: '' };
+  const ofClass = editClass(storageClassName);
+  if (!isOwn)
+    return {
+      field: `parameters of storage class ${storageClassName}`,
+      command: ofClass,
+      other: `for the size, or parameters of this volume only: ${edit}`,
+    };
+  return {
+    field: `parameters of ${label}`,
+    command: edit,
+    other: `for parameters of its storage class: ${ofClass}`,
+  };
+}
+
 /** The remedy for a volume or snapshot whose driver refuses to delete it with its parameters. */
 function refusedDeletion({ kind, object }: Storage, message: string): Remedy {
   const retain = patchOf(kind.toLowerCase(), object, { reclaimPolicy: 'retain' });
   const without = 'remove the object without a deletion';
   if (kind === 'Snapshot' || (object.handle ?? '') !== '' || leftElsewhere.isIn(message))
     return run(retain, without);
-  const volume = object;
-  const { storageClassName, parameters = {} } = volume;
-  const isOwn = Object.keys(parameters).length > 0;
+  const change = changeOf(object, message);
   return set(
-    isOwn
-      ? `parameters of volume ${volume.namespace}/${volume.name}`
-      : `parameters of storage class ${storageClassName}`,
+    change.field,
     'the values that its driver requires: the deletion continues with them',
-    isOwn ? command('edit', 'volume', volume) : editClass(storageClassName),
+    change.command,
     `or ${without}: ${retain}`,
   );
 }
@@ -177,20 +212,11 @@ export function wrongParameters(about: About): Remedy {
   if (path) return path;
   if (object.metadata.deletionRequestedAt !== undefined)
     return refusedDeletion(storage, about.message);
-  const isUnknown = kind === 'Volume' && isOutcomeUnknown(object);
-  if (isUnknown && className !== '' && Object.keys(object.parameters ?? {}).length === 0)
-    return set(
-      `parameters of storage class ${className}`,
-      'the values that its driver requires: the volume is provisioned with them',
-      editClass(className),
-    );
-  if (kind === 'Volume' && (isUnknown || canRetry(storage)))
-    return set(
-      `parameters of volume ${object.namespace}/${object.name}`,
-      'the values that its driver requires',
-      command('edit', 'volume', object),
-      className === '' ? '' : `for parameters of its storage class: ${editClass(className)}`,
-    );
+  if (kind === 'Volume' && (isOutcomeUnknown(object) || canRetry(storage))) {
+    const change = changeOf(object, about.message);
+    const value = 'the values that its driver requires: the volume is provisioned with them';
+    return set(change.field, value, change.command, change.other);
+  }
   // It has data.
   if (kind === 'Volume' && (object.handle ?? '') !== '')
     return again(about, 'the driver to accept its parameters');

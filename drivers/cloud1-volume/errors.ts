@@ -1,3 +1,4 @@
+import { parameterToSet } from '@kedge/driver-sdk/messages';
 import type { ErrorRow } from '@kedge/driver-sdk/provider';
 
 /** Maximum number of volumes of one Droplet. */
@@ -89,6 +90,14 @@ export const cloud1Errors: readonly ErrorRow[] = [
     kind: 'NotFound',
     source: 'digitalocean/openapi: response not_found',
     example: error(404, 'not_found', 'The resource you requested could not be found.'),
+  },
+  {
+    status: [400, 422],
+    message: /invalid region|region .*(invalid|not found|does not exist)/i,
+    kind: 'InvalidParameters',
+    remedy: `${parameterToSet.format({ key: 'region' })}the slug of a region with volumes, such as fra1`,
+    source: 'unproven: the words for a region that does not exist',
+    example: error(422, 'unprocessable_entity', 'invalid region'),
   },
   {
     status: [400, 422],

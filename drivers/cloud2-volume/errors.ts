@@ -1,3 +1,4 @@
+import { parameterToSet } from '@kedge/driver-sdk/messages';
 import type { ErrorRow } from '@kedge/driver-sdk/provider';
 
 /** Maximum number of volumes of one server. */
@@ -119,6 +120,14 @@ export const cloud2Errors: readonly ErrorRow[] = [
     kind: 'InUse',
     source: 'hetznercloud/csi-driver#41',
     example: error(422, 'service_error', 'volume is attached to a server'),
+  },
+  {
+    message: /location/i,
+    code: ['invalid_input'],
+    kind: 'InvalidParameters',
+    remedy: `${parameterToSet.format({ key: 'location' })}the name of a location, such as fsn1, or ${parameterToSet.format({ key: 'region' })}one if the alias is given`,
+    source: 'docs.hetzner.cloud, Errors: fields of invalid_input',
+    example: error(422, 'invalid_input', "invalid input in field 'location'"),
   },
   {
     code: ['invalid_input', 'json_error', 'unsupported_error', 'deprecated_api_endpoint'],

@@ -1,3 +1,4 @@
+import { parameterToSet } from '@kedge/driver-sdk/messages';
 import type { ErrorRow } from '@kedge/driver-sdk/provider';
 
 /**
@@ -246,6 +247,13 @@ export const cloud3Errors: readonly ErrorRow[] = [
     kind: 'Unavailable',
     source: list,
     example: error(500, 'InternalError', 'An internal error has occurred.'),
+  },
+  {
+    code: ['InvalidZone.NotFound'],
+    kind: 'InvalidParameters',
+    remedy: `${parameterToSet.format({ key: 'availabilityZone' })}a zone of the region that the account can use`,
+    source: list,
+    example: error(400, 'InvalidZone.NotFound', "The zone 'eu-central-1x' does not exist."),
   },
   {
     status: [400],

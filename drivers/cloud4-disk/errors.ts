@@ -1,4 +1,5 @@
 import { DriverError } from '@kedge/driver-sdk';
+import { parameterToSet } from '@kedge/driver-sdk/messages';
 import { type ErrorRow, kindByStatus, type Refusal, rowOf } from '@kedge/driver-sdk/provider';
 
 /** Maximum number of disks of one instance, without its boot disk. Instances with a shared core have 15. */
@@ -162,7 +163,7 @@ export const cloud4Errors: readonly ErrorRow[] = [
     message: absentProject,
     code: ['notFound', 'RESOURCE_NOT_FOUND', 'NOT_FOUND'],
     kind: 'NotFound',
-    remedy: 'set parameter project to the id of a project that exists',
+    remedy: `${parameterToSet.format({ key: 'project' })}the id of a project that exists`,
     source: 'unproven: the words for a project that does not exist',
     example: error(404, 'notFound', 'Failed to find project my-project'),
   },
@@ -178,6 +179,14 @@ export const cloud4Errors: readonly ErrorRow[] = [
     retryAfterMs: busyMs,
     source: 'unproven: a reason that clients of Compute Engine repeat calls for',
     example: error(400, 'resourceNotReady', "The resource 'disks/d' is not ready"),
+  },
+  {
+    message: /unknown zone|invalid value for field '(resource\.)?zone'/i,
+    code: unfit,
+    kind: 'InvalidParameters',
+    remedy: `${parameterToSet.format({ key: 'zone' })}a zone of Compute Engine, such as europe-west3-a`,
+    source: 'unproven: the words for a zone that does not exist',
+    example: error(400, 'invalid', "Invalid value for field 'zone': 'x'. Unknown zone."),
   },
   {
     code: [...unfit, 'UNSUPPORTED_OPERATION', 'unsupportedOperation', 'invalidResourceUsage'],

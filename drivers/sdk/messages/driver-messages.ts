@@ -9,6 +9,9 @@ export const hostPathMissing = messageForm('hostPath {path} does not exist');
 /** The beginning of an error about a parameter. */
 export const parameterRefused = messageForm('parameter {key}: ');
 
+/** The remedy of an error about a parameter that the provider refuses. */
+export const parameterToSet = messageForm('set parameter {key} to ');
+
 /** The end of what only root can do. */
 export const rootNeeded = messageForm('needs a kedged that runs as root');
 

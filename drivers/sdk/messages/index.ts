@@ -8,6 +8,7 @@ export {
   hostPathRefused,
   packageMissing,
   parameterRefused,
+  parameterToSet,
   programsMissing,
   rootNeeded,
 } from './driver-messages.js';
