@@ -5,8 +5,9 @@ import { expect } from 'chai';
 import { readMountTable } from '@kedge/driver-sdk';
 import { textOf } from 'kedge/rpc';
 import { eventually } from 'kedge/testing';
-import { TestDaemon } from '../acceptance/daemon.js';
-import { busyboxImage, RealEngine, requireEngine } from './engine.js';
+import type { TestDaemon } from '../acceptance/daemon.js';
+import { busyboxImage, type RealEngine } from './engine.js';
+import { startEngineAndDaemon, stopEngineAndDaemon } from './engine-daemon.js';
 
 const base = '/v1/namespaces/default';
 
@@ -16,17 +17,10 @@ describe('a container service with volumes', function () {
   let daemon: TestDaemon;
 
   before(async function () {
-    requireEngine(this);
-    engine = await RealEngine.start();
-    daemon = await TestDaemon.start({
-      environment: { KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath },
-    });
+    ({ engine, daemon } = await startEngineAndDaemon(this));
     await mkdir(join(daemon.home, 'host'), { recursive: true });
   });
-  after(async () => {
-    await daemon?.dispose();
-    await engine?.stop();
-  });
+  after(() => stopEngineAndDaemon({ engine, daemon }));
 
   const instance = (name: string) => daemon.ok('GET', `${base}/instances/${name}`);
   const running = (name: string) =>

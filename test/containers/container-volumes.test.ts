@@ -5,9 +5,10 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { readMountTable } from '@kedge/driver-sdk';
 import { eventually } from 'kedge/testing';
-import { TestDaemon } from '../acceptance/daemon.js';
+import type { TestDaemon } from '../acceptance/daemon.js';
 import { cleanUp, requireDevices } from '../drivers/devices.js';
-import { busyboxImage, RealEngine, requireEngine } from './engine.js';
+import { busyboxImage, type RealEngine } from './engine.js';
+import { startEngineAndDaemon, stopEngineAndDaemon } from './engine-daemon.js';
 
 const base = '/v1/namespaces/default';
 const program = fileURLToPath(new URL('kedged-with-blocks.js', import.meta.url));
@@ -18,17 +19,14 @@ describe('volumes of every driver in containers', function () {
   let daemon: TestDaemon;
 
   before(async function () {
-    requireEngine(this);
     requireDevices(this);
-    engine = await RealEngine.start();
-    daemon = await TestDaemon.start({
+    ({ engine, daemon } = await startEngineAndDaemon(this, {
       program,
       environment: {
-        KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath,
         KEDGE_CONTROLLERS_VOLUME_USAGE_MS: '1000',
         KEDGE_CONTROLLERS_VOLUME_FILES_MS: '1000',
       },
-    });
+    }));
     await mkdir(join(daemon.home, 'host'), { recursive: true });
     const classOf = (name: string, driver: string, parameters: object) =>
       daemon.ok('POST', '/v1/storageclasses', { name, driver, parameters });
@@ -38,8 +36,7 @@ describe('volumes of every driver in containers', function () {
   after(async () => {
     await daemon?.end('SIGTERM');
     if (daemon) await cleanUp(daemon.home);
-    await daemon?.dispose();
-    await engine?.stop();
+    await stopEngineAndDaemon({ engine, daemon });
   });
 
   const volumeOf = async (name: string): Promise<Record<string, unknown>> =>

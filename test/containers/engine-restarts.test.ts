@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
-import { TestDaemon } from '../acceptance/daemon.js';
-import { busyboxImage, RealEngine, requireEngine } from './engine.js';
+import type { TestDaemon } from '../acceptance/daemon.js';
+import { busyboxImage, type RealEngine } from './engine.js';
+import { startEngineAndDaemon, stopEngineAndDaemon } from './engine-daemon.js';
 
 const base = '/v1/namespaces/default';
 /** Stops of an engine with live-restore among starts of containers. */
@@ -13,16 +14,9 @@ describe('an engine with live-restore that is stopped gracefully while it starts
   let daemon: TestDaemon;
 
   before(async function () {
-    requireEngine(this);
-    engine = await RealEngine.start();
-    daemon = await TestDaemon.start({
-      environment: { KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath },
-    });
+    ({ engine, daemon } = await startEngineAndDaemon(this));
   });
-  after(async () => {
-    await daemon?.dispose();
-    await engine?.stop();
-  });
+  after(() => stopEngineAndDaemon({ engine, daemon }));
 
   it('ends some of them, and each starts again at once without a count', async () => {
     let ended = 0;
@@ -67,16 +61,9 @@ describe('an engine without live-restore that is restarted', function () {
   let daemon: TestDaemon;
 
   before(async function () {
-    requireEngine(this);
-    engine = await RealEngine.start({ liveRestore: false });
-    daemon = await TestDaemon.start({
-      environment: { KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath },
-    });
+    ({ engine, daemon } = await startEngineAndDaemon(this, { engine: { liveRestore: false } }));
   });
-  after(async () => {
-    await daemon?.dispose();
-    await engine?.stop();
-  });
+  after(() => stopEngineAndDaemon({ engine, daemon }));
 
   const instance = async (name: string) =>
     (await daemon.rest('GET', `${base}/instances/${name}`)).body;

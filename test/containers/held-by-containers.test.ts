@@ -3,9 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { readMountTable } from '@kedge/driver-sdk';
 import { eventually } from 'kedge/testing';
-import { TestDaemon } from '../acceptance/daemon.js';
+import type { TestDaemon } from '../acceptance/daemon.js';
 import { cleanUp, requireDevices } from '../drivers/devices.js';
-import { busyboxImage, RealEngine, requireEngine } from './engine.js';
+import { busyboxImage, type RealEngine } from './engine.js';
+import { startEngineAndDaemon, stopEngineAndDaemon } from './engine-daemon.js';
 
 const base = '/v1/namespaces/default';
 
@@ -24,24 +25,20 @@ describe('a volume that a container of others has mounted', function () {
   let daemon: TestDaemon;
 
   before(async function () {
-    requireEngine(this);
     requireDevices(this);
-    engine = await RealEngine.start();
-    daemon = await TestDaemon.start({
+    ({ engine, daemon } = await startEngineAndDaemon(this, {
       environment: {
-        KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath,
         KEDGE_CONTROLLERS_DRIVER_BACKOFF_MAX_MS: '1000',
         KEDGE_CONTROLLERS_TEARDOWN_BACKOFF_MAX_MS: '1000',
       },
-    });
+    }));
     const parameters = { backing: 'image' };
     await daemon.ok('POST', '/v1/storageclasses', { name: 'image', driver: 'local', parameters });
   });
   after(async () => {
     await daemon?.end('SIGTERM');
     if (daemon) await cleanUp(daemon.home);
-    await daemon?.dispose();
-    await engine?.stop();
+    await stopEngineAndDaemon({ engine, daemon });
   });
 
   const bodyOf = async (path: string): Promise<Record<string, unknown>> =>

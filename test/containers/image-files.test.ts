@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { kedgeClient } from '@kedge/api/client';
-import { TestDaemon } from '../acceptance/daemon.js';
-import { busyboxImage, RealEngine, requireEngine } from './engine.js';
+import type { TestDaemon } from '../acceptance/daemon.js';
+import { busyboxImage, type RealEngine } from './engine.js';
+import { startEngineAndDaemon, stopEngineAndDaemon } from './engine-daemon.js';
 
 const base = '/v1/namespaces/default';
 
@@ -27,15 +28,9 @@ describe('images from a file', function () {
   };
 
   before(async function () {
-    requireEngine(this);
-    engine = await RealEngine.start();
-    environment['KEDGE_RUNTIME_DOCKER_SOCKET'] = engine.socketPath;
-    daemon = await TestDaemon.start({ environment });
+    ({ engine, daemon } = await startEngineAndDaemon(this, { environment }));
   });
-  after(async () => {
-    await daemon?.dispose();
-    await engine?.stop();
-  });
+  after(() => stopEngineAndDaemon({ engine, daemon }));
 
   /** Saves an image with content of its own under a name, and removes it from the engine. */
   function saved(name: string, content = name): string {

@@ -2,8 +2,9 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
-import { TestDaemon } from '../acceptance/daemon.js';
-import { busyboxImage, RealEngine, requireEngine } from './engine.js';
+import type { TestDaemon } from '../acceptance/daemon.js';
+import { busyboxImage, type RealEngine } from './engine.js';
+import { startEngineAndDaemon, stopEngineAndDaemon } from './engine-daemon.js';
 
 const web =
   'mkdir -p /www && echo "from $KEDGE_INSTANCE.$KEDGE_NAMESPACE" >/www/who && exec httpd -f -p 8080 -h /www';
@@ -35,11 +36,7 @@ describe('containers in the network of their cluster', function () {
   let daemon: TestDaemon;
 
   before(async function () {
-    requireEngine(this);
-    engine = await RealEngine.start();
-    daemon = await TestDaemon.start({
-      environment: { KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath },
-    });
+    ({ engine, daemon } = await startEngineAndDaemon(this));
     await daemon.ok('POST', '/v1/namespaces', { name: 'other' });
   });
   afterEach(async () => {
@@ -50,10 +47,7 @@ describe('containers in the network of their cluster', function () {
         if ((await daemon.rest('GET', path)).status === 200) await gone(name, namespace);
       }
   });
-  after(async () => {
-    await daemon?.dispose();
-    await engine?.stop();
-  });
+  after(() => stopEngineAndDaemon({ engine, daemon }));
 
   async function created(name: string, script: string, more: object = {}): Promise<void> {
     const { namespace = 'default', ...fields } = more as { readonly namespace?: string };

@@ -6,9 +6,10 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { seededRandom } from 'kedge';
 import { eventually } from 'kedge/testing';
-import { TestDaemon } from '../acceptance/daemon.js';
+import type { TestDaemon } from '../acceptance/daemon.js';
 import { cleanUp, requireDevices } from '../drivers/devices.js';
-import { RealEngine, requireEngine } from './engine.js';
+import type { RealEngine } from './engine.js';
+import { startEngineAndDaemon, stopEngineAndDaemon } from './engine-daemon.js';
 import { imageMs, loadImage, requireImage } from './real-image.js';
 
 const base = '/v1/namespaces/default';
@@ -49,18 +50,15 @@ describe(`the commits of PostgreSQL on a block volume, ${cycles} of ${wholeCycle
 
   before(async function () {
     this.timeout(imageMs + 120_000);
-    requireEngine(this);
     requireDevices(this);
     requireImage(this);
-    engine = await RealEngine.start();
-    daemon = await TestDaemon.start({
+    ({ engine, daemon } = await startEngineAndDaemon(this, {
       program,
       environment: {
-        KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath,
         // Many kills follow each other here.
         KEDGE_CONTROLLERS_RESTART_HEALTHY_MS: '1000',
       },
-    });
+    }));
     folder = join(daemon.home, 'host', 'ledger');
     await mkdir(folder, { recursive: true });
     await writeFile(join(folder, 'script.sql'), transaction);
@@ -74,8 +72,7 @@ describe(`the commits of PostgreSQL on a block volume, ${cycles} of ${wholeCycle
   after(async () => {
     await daemon?.end('SIGTERM');
     if (daemon) await cleanUp(daemon.home);
-    await daemon?.dispose();
-    await engine?.stop();
+    await stopEngineAndDaemon({ engine, daemon });
   });
 
   const instanceOf = async (name: string): Promise<Record<string, unknown>> =>

@@ -2,9 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
-import { root, TestDaemon } from '../acceptance/daemon.js';
+import { root, type TestDaemon } from '../acceptance/daemon.js';
 import { cleanUp, requireDevices } from '../drivers/devices.js';
-import { RealEngine, requireEngine } from './engine.js';
+import type { RealEngine } from './engine.js';
+import { startEngineAndDaemon, stopEngineAndDaemon } from './engine-daemon.js';
 import { imageMs, loadImage, requireImage } from './real-image.js';
 
 const base = '/v1/namespaces/default';
@@ -15,20 +16,15 @@ describe('real software in containers', function () {
 
   before(async function () {
     this.timeout(imageMs + 120_000);
-    requireEngine(this);
     requireDevices(this);
     requireImage(this);
-    engine = await RealEngine.start();
-    daemon = await TestDaemon.start({
-      environment: { KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath },
-    });
+    ({ engine, daemon } = await startEngineAndDaemon(this));
     await loadImage(daemon);
   });
   after(async () => {
     await daemon?.end('SIGTERM');
     if (daemon) await cleanUp(daemon.home);
-    await daemon?.dispose();
-    await engine?.stop();
+    await stopEngineAndDaemon({ engine, daemon });
   });
 
   const instanceOf = async (name: string): Promise<Record<string, unknown>> =>

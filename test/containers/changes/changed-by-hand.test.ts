@@ -2,8 +2,9 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
-import { TestDaemon } from '../../acceptance/daemon.js';
-import { busyboxImage, RealEngine, requireEngine } from '../engine.js';
+import type { TestDaemon } from '../../acceptance/daemon.js';
+import { busyboxImage, type RealEngine } from '../engine.js';
+import { startEngineAndDaemon, stopEngineAndDaemon } from '../engine-daemon.js';
 
 const base = '/v1/namespaces/default';
 
@@ -13,19 +14,13 @@ describe('containers that a user of the engine changes by hand', function () {
   let daemon: TestDaemon;
 
   before(async function () {
-    requireEngine(this);
-    engine = await RealEngine.start();
-    daemon = await TestDaemon.start({
+    ({ engine, daemon } = await startEngineAndDaemon(this, {
       environment: {
-        KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath,
         KEDGE_CONTROLLERS_WORKLOAD_PROBE_MS: '500',
       },
-    });
+    }));
   });
-  after(async () => {
-    await daemon?.dispose();
-    await engine?.stop();
-  });
+  after(() => stopEngineAndDaemon({ engine, daemon }));
 
   const create = (name: string, script: string, more: object = {}) =>
     daemon.ok('POST', `${base}/services`, {

@@ -4,8 +4,9 @@ import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
-import { root, TestDaemon } from '../../acceptance/daemon.js';
-import { busyboxImage, RealEngine, requireEngine } from '../engine.js';
+import { root, type TestDaemon } from '../../acceptance/daemon.js';
+import { busyboxImage, type RealEngine } from '../engine.js';
+import { startEngineAndDaemon, stopEngineAndDaemon } from '../engine-daemon.js';
 
 const base = '/v1/namespaces/default';
 /** Prints numbered lines with a word that no other run prints. */
@@ -56,16 +57,9 @@ describe('the logs of a service', function () {
   let daemon: TestDaemon;
 
   before(async function () {
-    requireEngine(this);
-    engine = await RealEngine.start();
-    daemon = await TestDaemon.start({
-      environment: { KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath },
-    });
+    ({ engine, daemon } = await startEngineAndDaemon(this));
   });
-  after(async () => {
-    await daemon?.dispose();
-    await engine?.stop();
-  });
+  after(() => stopEngineAndDaemon({ engine, daemon }));
 
   const instance = async (name: string): Promise<Record<string, unknown>> =>
     (await daemon.rest('GET', `${base}/instances/${name}`)).body;
