@@ -1,4 +1,4 @@
-import { failedPrecondition, type FieldViolation, jsonEqual } from 'kedge';
+import { counted, failedPrecondition, type FieldViolation, jsonEqual } from 'kedge';
 import {
   type AdmissionContext,
   type AdmissionRules,
@@ -111,7 +111,7 @@ export function policyRules(): AdmissionRules<Policy> {
       const names = holders.slice(0, 3).map((user) => user.name);
       throw failedPrecondition(
         'InUse',
-        `policy "${policy.name}" is attached to ${holders.length === 1 ? '1 user' : `${holders.length} users`} (${names.join(', ')}${holders.length > 3 ? ', ...' : ''}); detach it first`,
+        `policy "${policy.name}" is attached to ${counted(holders.length, 'user')} (${names.join(', ')}${holders.length > 3 ? ', ...' : ''}); detach it first`,
         { kind: 'Policy', name: policy.name },
       );
     },

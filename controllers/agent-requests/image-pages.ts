@@ -1,4 +1,4 @@
-import { failedPrecondition, invalid, limits } from 'kedge';
+import { counted, failedPrecondition, invalid, limits } from 'kedge';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { NodeImage } from '../agent/index.js';
 
@@ -109,7 +109,7 @@ export function wholeList(
   if (items.length === images.length) return { items };
   throw failedPrecondition(
     'TooManyImages',
-    `node ${node} has ${images.length} images, more than a server of an earlier release can receive; upgrade the server, or on node ${node}, list them: docker image ls`,
+    `node ${node} has ${counted(images.length, 'image')}, more than a server of an earlier release can receive; upgrade the server, or on node ${node}, list them: docker image ls`,
     { kind: 'Node', name: node },
   );
 }

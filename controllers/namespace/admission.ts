@@ -1,4 +1,4 @@
-import { type ApiObject, failedPrecondition } from 'kedge';
+import { type ApiObject, counted, failedPrecondition } from 'kedge';
 import type { AdmissionContext, AdmissionRules } from 'kedge/server';
 import { configmaps } from '../configmap/kind.js';
 import { instances } from '../instance/kind.js';
@@ -46,7 +46,7 @@ export function namespaceRules(): AdmissionRules<Namespace> {
         .join(', ');
       throw failedPrecondition(
         'NotEmpty',
-        `namespace "${namespace.name}" contains ${content.length === 1 ? '1 object' : `${content.length} objects`} (${some}${content.length > 3 ? ', ...' : ''}); delete them first, or with it: kedge delete namespace ${namespace.name} --cascade (in the API: cascade=true)`,
+        `namespace "${namespace.name}" contains ${counted(content.length, 'object')} (${some}${content.length > 3 ? ', ...' : ''}); delete them first, or with it: kedge delete namespace ${namespace.name} --cascade (in the API: cascade=true)`,
         resource,
       );
     },

@@ -1,3 +1,4 @@
+import { counted } from 'kedge';
 import type { Instance } from '../instance/kind.js';
 import type { Node } from '../node/kind.js';
 import { isNeedy } from '../resources/index.js';
@@ -34,7 +35,9 @@ const namedMax = 8;
 function noRoom(known: string, shortages: readonly Shortage[]): Placement {
   const named = shortages.slice(0, namedMax).map(({ message }) => message);
   if (shortages.length > namedMax)
-    named.push(`${shortages.length - namedMax} more nodes lack free resources`);
+    named.push(
+      `${counted(shortages.length - namedMax, 'more node lacks', 'more nodes lack')} free resources`,
+    );
   const isPort = shortages.every(({ reason }) => reason === 'HostPortTaken');
   return {
     type: 'none',
@@ -70,7 +73,9 @@ export function placeInstance(
     return none(`${known}, and none of them matches nodeSelector {${wanted}}`);
   }
   const why = unreachable(fitting, constraints);
-  return none(`${known}, ${fitting.length} match its nodeSelector, but ${why}`);
+  return none(
+    `${known}, ${counted(fitting.length, 'matches', 'match')} its nodeSelector, but ${why}`,
+  );
 }
 
 /** Returns the node with the lowest utilization by requests, or the shortage of each node if none has enough. */

@@ -1,4 +1,4 @@
-import { keyString } from 'kedge';
+import { counted, keyString } from 'kedge';
 import type { Node } from '../node/kind.js';
 import { labelsOf, type NamedTopology, topologyAllows } from '../storage-class/index.js';
 import type { StorageClass } from '../storage-class/kind.js';
@@ -103,6 +103,9 @@ export function unreachable(
     return [`node "${node.name}" ${first.text}${of}`];
   });
   const shown = each.slice(0, namedMax);
-  if (each.length > namedMax) shown.push(`${each.length - namedMax} more nodes don't reach it`);
+  if (each.length > namedMax)
+    shown.push(
+      `${counted(each.length - namedMax, "more node doesn't", "more nodes don't")} reach it`,
+    );
   return shown.length > 0 ? `${why}: ${shown.join('; ')}` : why;
 }

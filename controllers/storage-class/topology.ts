@@ -128,6 +128,6 @@ export function chooseTopology(
     return { type: 'node', node: preferred, topology: named };
   return {
     type: 'none',
-    message: `none of ${nodes.length} nodes has the labels that allowedTopologies of class "${storageClass.name}" requires; label a node, or widen allowedTopologies`,
+    message: `no node has the labels that allowedTopologies of class "${storageClass.name}" requires; label a node, or widen allowedTopologies`,
   };
 }

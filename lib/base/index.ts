@@ -12,6 +12,7 @@ export * from './time-share.js';
 export * from './random.js';
 export * from './logger.js';
 export * from './backoff.js';
+export * from './counted.js';
 export * from './limits.js';
 export * from './metrics.js';
 export * from './tracing.js';

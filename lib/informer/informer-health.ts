@@ -1,3 +1,4 @@
+import { counted } from '../base/index.js';
 import type { ApiObject } from '../object/index.js';
 import type { Handlers } from './handlers.js';
 import type { IndexFault } from './indexer.js';
@@ -19,7 +20,7 @@ export function informerHealth<T extends ApiObject>(parts: InformerParts<T>): In
     if (callMs > parts.stuckAfterMs)
       return {
         healthy: false,
-        message: `handler "${name}" has not returned for ${Math.round(callMs / 1_000)} s; ${lag} changes wait for it`,
+        message: `handler "${name}" has not returned for ${Math.round(callMs / 1_000)} s; ${counted(lag, 'change waits', 'changes wait')} for it`,
       };
   const [fault, ...more] = parts.faults;
   if (!fault) return health;

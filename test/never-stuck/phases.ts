@@ -65,7 +65,7 @@ const volumePhases: Record<VolumePhase, (scene: Scene) => Recipe> = {
     return {
       steps: [() => scene.openClass(false), volumeComes(scene)],
       release: () => scene.openClass(true),
-      says: /none of \d nodes has the labels that allowedTopologies/,
+      says: /no node has the labels that allowedTopologies/,
     };
   },
   Provisioning: (scene) => {

@@ -29,9 +29,7 @@ function endOfVolume({ isAlone, one: { phase } }: Scene, leaves: boolean): End {
     default:
       if (leaves) return gone;
       // Nothing was provisioned for it, so another node that its class allows suffices.
-      return isAlone
-        ? says(/none of 1 nodes has the labels that allowedTopologies/)
-        : is('Available');
+      return isAlone ? says(/no node has the labels that allowedTopologies/) : is('Available');
   }
 }
 

@@ -4,6 +4,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import {
   backupToFile,
+  counted,
   type EmbeddedStore,
   failedPrecondition,
   invalid,
@@ -133,7 +134,9 @@ async function backup(file: string, options: ConfigOptions): Promise<void> {
   const report = await withStore(config, `kedge admin backup ${file}`, (store) =>
     backupToFile(store, file),
   );
-  say(`${file}: ${report.objects} objects at revision ${report.revision}, ${report.bytes} bytes`);
+  say(
+    `${file}: ${counted(report.objects, 'object')} at revision ${report.revision}, ${counted(report.bytes, 'byte')}`,
+  );
   say(
     `The backup does not contain the key-encryption key: also keep ${keyPlace(...keySource(config))}, in another place.`,
   );
@@ -147,7 +150,7 @@ async function verify(file: string | undefined, options: ConfigOptions): Promise
       store.verify(),
     );
     say(
-      `${config.dataDirectory} is intact: ${objects} objects, ${records} records, revision ${revision}`,
+      `${config.dataDirectory} is intact: ${counted(objects, 'object')}, ${counted(records, 'record')}, revision ${revision}`,
     );
     return;
   }
@@ -156,12 +159,12 @@ async function verify(file: string | undefined, options: ConfigOptions): Promise
   const found = await checkBackup(file, keys);
   const { objects, revision, createdAt, clusterId, openedValues } = found;
   say(
-    `${file} is intact: ${objects} objects at revision ${revision} of cluster ${clusterId}, created ${createdAt}`,
+    `${file} is intact: ${counted(objects, 'object')} at revision ${revision} of cluster ${clusterId}, created ${createdAt}`,
   );
   say(
     openedValues === undefined
       ? `There is no key-encryption key at ${keys.place}: the sealed values were not checked.`
-      : `The key-encryption key at ${keys.place} opens all of its ${openedValues} sealed values.`,
+      : `The key-encryption key at ${keys.place} opens all of its sealed values (${openedValues}).`,
   );
 }
 
@@ -198,7 +201,9 @@ async function restore(file: string, flags: RestoreFlags, options: ConfigOptions
     throw orReplace(error, dataDirectory);
   });
   const { objects, revision, clusterId, kept } = report;
-  say(`${dataDirectory}: ${objects} objects, revision ${revision}, cluster ${clusterId}`);
+  say(
+    `${dataDirectory}: ${counted(objects, 'object')}, revision ${revision}, cluster ${clusterId}`,
+  );
   if (kept !== undefined)
     say(`The previous store is in ${kept}; remove it when it is no longer needed.`);
   say(`The key-encryption key is ${keys.place}.`);
@@ -222,7 +227,7 @@ async function salvage(file: string | undefined, options: ConfigOptions): Promis
   for (const line of lossLines(found)) say(line);
   if (file === undefined) return say('To write them as a backup: kedged salvage FILE');
   const { bytes } = await backupToFile(found, file);
-  say(`${file}: ${found.objects.length} objects, ${bytes} bytes`);
+  say(`${file}: ${counted(found.objects.length, 'object')}, ${counted(bytes, 'byte')}`);
   say(
     `To use it: kedged restore ${file} --replace. The restore needs the key-encryption key, which the backup does not contain.`,
   );

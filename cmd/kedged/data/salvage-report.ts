@@ -1,4 +1,4 @@
-import type { RevisionRange, Salvaged } from 'kedge';
+import { counted, type RevisionRange, type Salvaged } from 'kedge';
 
 /** The salvaged objects, one per line. */
 export function foundLines({ objects }: Salvaged): readonly string[] {
@@ -14,7 +14,7 @@ function rangesText(ranges: readonly RevisionRange[]): string {
     .slice(0, rangesShown)
     .map(({ first, last }) => (first === last ? `${first}` : `${first} to ${last}`));
   const more = ranges.length - shown.length;
-  return shown.join(', ') + (more > 0 ? ` and ${more} more ranges` : '');
+  return shown.join(', ') + (more > 0 ? ` and ${counted(more, 'more range')}` : '');
 }
 
 /** Returns the known and possible losses, one per line. */
@@ -24,7 +24,8 @@ export function lossLines(found: Salvaged): readonly string[] {
   // A damaged table may have held a later mark.
   const markKnown = atMark !== undefined && damagedFiles.length === 0;
   const lines = damagedFiles.map(({ name, detail }) => `Damaged: ${name}: ${detail}`);
-  if (damagedRecords > 0) lines.push(`Damaged: ${damagedRecords} records that can't be decoded`);
+  if (damagedRecords > 0)
+    lines.push(`Damaged: ${counted(damagedRecords, 'record')} that can't be decoded`);
   if (revisions.length > 0)
     lines.push(
       `Lost: writes of the revisions ${rangesText(revisions)}${markKnown ? '' : ', except those that a compaction dropped'}`,
@@ -40,9 +41,11 @@ export function lossLines(found: Salvaged): readonly string[] {
   if (!endKnown)
     lines.push("Unknown: whether the last writes are lost; the high-water file can't be read");
   if (lines.length === 0)
-    return [`${objects.length} objects in ${records} records; nothing is lost`];
+    return [
+      `${counted(objects.length, 'object')} in ${counted(records, 'record')}; nothing is lost`,
+    ];
   return [
-    `${objects.length} objects in ${records} readable records`,
+    `${counted(objects.length, 'object')} in ${counted(records, 'readable record')}`,
     ...lines,
     'Objects may be in an older version, and deleted objects may be among them.',
   ];

@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import type { Command } from 'commander';
-import { type EmbeddedStore, rehearseUpgrade, type UpgradeReport } from 'kedge';
+import { counted, type EmbeddedStore, rehearseUpgrade, type UpgradeReport } from 'kedge';
 import { orElsewhere, orOnline, requireStore, withStore } from '../data/data-commands.js';
 import { keyFileName } from '../config/key-file.js';
 import { type ConfigOptions, loadConfig, withSettings } from '../config/load-config.js';
@@ -48,15 +48,15 @@ function upgradeLines(
   if (copy) {
     const free = copy.free === undefined ? '' : `, ${copy.free} are free`;
     lines.push(
-      `  copies ${copy.names.join(', ')} to ${copy.path}: needs ${copy.needed} bytes${free}`,
+      `  copies ${copy.names.join(', ')} to ${copy.path}: needs ${counted(copy.needed, 'byte')}${free}`,
       ...changes.map((change) => `  schema version ${change}`),
-      `  removes ${removedRecords} of ${records} records; all ${objects} objects stay unchanged, at revision ${revision}`,
+      `  removes ${removedRecords} of ${counted(records, 'record')}; ${counted(objects, 'object stays', 'objects stay')} unchanged, at revision ${revision}`,
     );
   }
   lines.push(
     written.length === 0
       ? '  writes no built-in objects: the stored ones are those of this release'
-      : `  writes ${written.length} built-in objects: ${written.join(', ')}`,
+      : `  writes ${counted(written.length, 'built-in object')}: ${written.join(', ')}`,
   );
   return lines;
 }
@@ -70,7 +70,9 @@ async function upgrade(
   await requireStore(dataDirectory);
   if (!dryRun) {
     const { objects, revision } = await withStore(config, whileRunning, (store) => store.verify());
-    return say(`${dataDirectory} is upgraded and intact: ${objects} objects, revision ${revision}`);
+    return say(
+      `${dataDirectory} is upgraded and intact: ${counted(objects, 'object')}, revision ${revision}`,
+    );
   }
   let written: readonly string[] = [];
   const rehearsal = rehearseUpgrade(

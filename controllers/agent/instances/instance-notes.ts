@@ -1,6 +1,7 @@
 import {
   type Clock,
   type ConditionStatus,
+  counted,
   findCondition,
   type ObjectStore,
   runTxn,
@@ -177,5 +178,5 @@ export class InstanceNotes {
 
 /** The message of the condition VolumesReady. */
 export function mountedVolumesOf({ length }: readonly unknown[]): string {
-  return `${length} ${length === 1 ? 'volume' : 'volumes'} mounted`;
+  return `${counted(length, 'volume')} mounted`;
 }

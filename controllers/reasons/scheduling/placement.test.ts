@@ -39,7 +39,7 @@ describe('the remedy of a placement', () => {
       template: { nodeSelector: { disk: 'ssd' } },
     } as unknown as Instance;
     const message =
-      '2 of 2 nodes are ready, 1 match its nodeSelector, but volume default/v is reachable only from nodes with {svc.io/region=fra1}: node "n" has no label svc.io/region';
+      '2 of 2 nodes are ready, 1 matches its nodeSelector, but volume default/v is reachable only from nodes with {svc.io/region=fra1}: node "n" has no label svc.io/region';
     const remedy = noNodeFits({ kind: 'Instance', object, world: { ...world, nodes }, message });
     expect(remedy.command).to.equal(
       `kedge patch service/web -n default --patch '{"nodeSelector":null}'`,

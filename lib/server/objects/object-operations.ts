@@ -1,4 +1,4 @@
-import { type FieldViolation, invalid, limits, StatusError } from '../../base/index.js';
+import { counted, type FieldViolation, invalid, limits, StatusError } from '../../base/index.js';
 import { keyFor, type ObjectKey, type ObjectMeta } from '../../object/index.js';
 import { isJsonObject, type JsonObject, type StandardVerb, textOf } from '../../rpc/index.js';
 import type { ServedKind } from '../api/served-kind.js';
@@ -101,7 +101,7 @@ export function parseOperations(
     throw new StatusError({
       code: 'InvalidArgument',
       reason: 'TransactionTooLarge',
-      message: `a transaction has ${writes} writing operations and ${checks} checks, and at most ${transactionOperationsMax} and ${transactionChecksMax} are allowed; split it`,
+      message: `a transaction has ${counted(writes, 'writing operation')} and ${counted(checks, 'check')}, and at most ${transactionOperationsMax} and ${transactionChecksMax} are allowed; split it`,
     });
   return given.map((operation, at) => parseOperation(operation, `operations[${at}]`, kinds));
 }

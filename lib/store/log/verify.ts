@@ -1,4 +1,4 @@
-import { type Clock, StatusError, TimeSlice } from '../../base/index.js';
+import { type Clock, counted, StatusError, TimeSlice } from '../../base/index.js';
 import { type Checkpoint, countRecord, type Engine } from '../engine/engine.js';
 import type { LazyObject } from '../record/lazy-object.js';
 import { decodeRecord } from '../record/record-codec.js';
@@ -71,7 +71,7 @@ export async function verifyLog(
     throw new StatusError({
       code: 'DataLoss',
       reason: 'IndexMismatch',
-      message: `the log contains ${current.size} objects at revision ${revision}, and ${objects} are in memory; restart the process, which reads the log again`,
+      message: `the log contains ${counted(current.size, 'object')} at revision ${revision}, and the memory has ${objects}; restart the process, which reads the log again`,
     });
   return { revision, records, objects };
 }

@@ -1,4 +1,4 @@
-import { limits, type Random, StatusError } from '../../base/index.js';
+import { counted, limits, type Random, StatusError } from '../../base/index.js';
 import { type ApiObject, deepFreeze, keyString } from '../../object/index.js';
 import type { Commit } from '../log/commit-pipeline.js';
 import type { KeptIndexes } from '../index/kept-indexes.js';
@@ -84,7 +84,7 @@ export function requireOperations(operations: readonly Operation[]): void {
   throw new StatusError({
     code: 'InvalidArgument',
     reason: 'TransactionTooLarge',
-    message: `a transaction has ${writes} writing operations and ${checks} checks, and at most ${transactionOperationsMax} and ${transactionChecksMax} are allowed; split it`,
+    message: `a transaction has ${counted(writes, 'writing operation')} and ${counted(checks, 'check')}, and at most ${transactionOperationsMax} and ${transactionChecksMax} are allowed; split it`,
   });
 }
 

@@ -178,7 +178,7 @@ describe('objects on the command line', function () {
       'same.yaml',
       'kind: Volume\nname: one\nsize: 16Mi\naccessMode: ReadWriteOnce\n',
     );
-    expect(await run(['diff', same])).to.contain('No differences');
+    expect(await run(['diff', same])).to.contain('No differences: 1 object matches the files.');
     const path = await file(
       'diff.yaml',
       [

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { counted } from 'kedge/objects';
 import { textOf } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
 import { withExamples } from '../../program/examples.js';
@@ -11,7 +12,9 @@ async function rotateKeys(): Promise<void> {
   const client = await connect();
   try {
     const done = await client.call('AdminService.RotateKeys', {}, { timeoutMs: 3_600_000 });
-    print(`${Number(done.resealed)} objects were resealed with key ${textOf(done, 'keyId')}`);
+    print(
+      `${counted(Number(done.resealed), 'object was', 'objects were')} resealed with key ${textOf(done, 'keyId')}`,
+    );
   } finally {
     client.close();
   }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { BackupReport } from 'kedge';
-import { StatusError } from 'kedge/objects';
+import { counted, StatusError } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
@@ -36,7 +36,7 @@ async function received(
   if (signal.aborted) throw incomplete('interrupted');
   if (!done) throw incomplete('the daemon ended the stream early');
   if (Number(done.bytes) !== bytes)
-    throw incomplete(`received ${bytes} of ${Number(done.bytes)} bytes`);
+    throw incomplete(`received ${bytes} of ${counted(Number(done.bytes), 'byte')}`);
   return done;
 }
 
@@ -61,7 +61,9 @@ async function backup(file: string): Promise<void> {
     };
     const { backupToFile } = await import('kedge');
     const { objects, revision, bytes } = await backupToFile(source, file);
-    print(`${file}: ${objects} objects at revision ${revision}, ${bytes} bytes`);
+    print(
+      `${file}: ${counted(objects, 'object')} at revision ${revision}, ${counted(bytes, 'byte')}`,
+    );
     print(
       `The backup does not contain the key-encryption key: also keep ${keyPlace} of the daemon's machine, in another place.`,
     );

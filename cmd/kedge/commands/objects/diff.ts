@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import pc from 'picocolors';
-import { type AnyKind, StatusError } from 'kedge/objects';
+import { type AnyKind, counted, StatusError } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import { bodyField, isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import { printableLine } from '../../../terminal-text.js';
@@ -145,7 +145,10 @@ async function diff(paths: readonly string[], options: DiffOptions): Promise<voi
       if (action === 'created') await showCreated(client, item, kind);
       else await showUpdated(client, kind, item, result);
     }
-    if (differing === 0) print(`No differences: ${items.length} objects match the files.`);
+    if (differing === 0)
+      print(
+        `No differences: ${counted(items.length, 'object matches', 'objects match')} the files.`,
+      );
     else process.exitCode = exitCodes.error;
   } finally {
     client.close();

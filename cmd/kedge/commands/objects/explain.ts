@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { StatusError } from 'kedge/objects';
+import { counted, StatusError } from 'kedge/objects';
 import { type DescField, type DescMessage, fieldRules, type FieldRules } from 'kedge/rpc';
 import { didYouMean } from '../../../near-miss.js';
 import { kindNamed } from '../../connection/api.js';
@@ -107,8 +107,8 @@ class Explanation {
     const bounds = [
       rules.minimum === undefined ? '' : `at least ${rules.minimum}`,
       rules.maximum === undefined ? '' : `at most ${rules.maximum}`,
-      rules.maxLength === undefined ? '' : `at most ${rules.maxLength} characters`,
-      rules.maxItems === undefined ? '' : `at most ${rules.maxItems} items`,
+      rules.maxLength === undefined ? '' : `at most ${counted(rules.maxLength, 'character')}`,
+      rules.maxItems === undefined ? '' : `at most ${counted(rules.maxItems, 'item')}`,
     ].filter((text) => text !== '');
     return [
       ['Type:', typeOf(field)],

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { invalid, StatusError } from 'kedge';
+import { counted, invalid, StatusError } from 'kedge';
 import type { ApiClient } from 'kedge/client';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import { printableLine } from '../../../terminal-text.js';
@@ -79,8 +79,9 @@ function prune({ node = '', dryRun }: NodeOptions & { readonly dryRun?: boolean 
     const removed = imagesOf(answer.removed);
     if (removed.length > 0) print(table([header, ...removed.map(row)]));
     const count = Number(answer.removedCount) || removed.length;
-    if (count > removed.length) note(`${count - removed.length} more images are not shown`);
-    const what = `${count} ${count === 1 ? 'image' : 'images'}`;
+    if (count > removed.length)
+      note(`${counted(count - removed.length, 'more image is', 'more images are')} not shown`);
+    const what = counted(count, 'image');
     const size = shownBytes(Number(answer.sizeBytes));
     print(`${what} ${dryRun ? 'would be removed' : 'removed'}, ${size}`);
   });

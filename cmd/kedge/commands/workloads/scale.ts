@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { invalid } from 'kedge/objects';
+import { counted, invalid } from 'kedge/objects';
 import { textOf } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
 import { forEachTarget, objectsNamedBy, slashed } from '../../connection/targets.js';
@@ -28,7 +28,7 @@ async function scale(words: readonly string[], options: ScaleOptions): Promise<v
       const before = await client.call('ServiceService.Get', { namespace, name });
       const was = Number(before.scale ?? 1);
       if (was === replicas) {
-        print(`${slashed(target)} unchanged: it has ${replicas} replicas`);
+        print(`${slashed(target)} unchanged: it has ${counted(replicas, 'replica')}`);
         return;
       }
       const after = await client.call('ServiceService.Scale', { namespace, name, scale: replicas });
