@@ -27,6 +27,12 @@ export const containerNameTaken = messageForm(
   'the name of container {container} is in use by a container that Kedge did not create',
 );
 
+/** A process that SIGKILL does not end: it is blocked in the kernel. */
+export const processUnkillable = messageForm('process {pid} does not end after SIGKILL');
+
+/** A container whose process SIGKILL does not end. */
+export const containerUnkillable = messageForm('container {container} does not end after SIGKILL');
+
 /** A network that Kedge did not create has the name of the network of the cluster. */
 export const networkForeign = messageForm(
   'network {network} of the container engine was not created by this cluster',

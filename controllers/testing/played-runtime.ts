@@ -66,7 +66,8 @@ export class PlayedRuntime implements Runtime {
 
   requestStop(id: string, graceMs: number): Promise<StopProgress> {
     const runs = this.states.get(id)?.state === 'running';
-    if (runs && this.deaf) return Promise.resolve({ type: 'stopping', checkInMs: graceMs });
+    if (runs && this.deaf)
+      return Promise.resolve({ type: 'stopping', checkInMs: graceMs, sent: 'SIGTERM' });
     this.states.delete(id);
     return Promise.resolve({ type: 'gone' });
   }

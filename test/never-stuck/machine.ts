@@ -81,7 +81,7 @@ export class Machine {
     const workload = this.#workloads.get(id);
     const runs = workload?.state.state === 'running';
     if (runs && this.faults.get(workload.owner) === 'deaf')
-      return { type: 'stopping', checkInMs: graceMs };
+      return { type: 'stopping', checkInMs: graceMs, sent: 'SIGTERM' };
     this.#workloads.delete(id);
     return { type: 'gone' };
   }

@@ -1,4 +1,5 @@
 import type { Clock } from 'kedge';
+import { containerUnkillable } from '../../messages/starts.js';
 import { type ControllerPolicy, defaultPolicy } from '../../policy/policy.js';
 import type { StopProgress } from '../runtime/runtime.js';
 import type { ContainerRecords } from './container-records.js';
@@ -20,8 +21,8 @@ interface Stop {
   readonly run: number;
   /** Time of the stop request on the monotonic clock, milliseconds. */
   readonly askedAt: number;
-  /** Whether this process has sent the stop signal. */
-  readonly asked: boolean;
+  /** The last signal that this process has sent. */
+  readonly sent: string | undefined;
   /** Time of SIGKILL on the monotonic clock, milliseconds. */
   readonly killedAt: number | undefined;
 }
@@ -55,19 +56,20 @@ export class ContainerStops {
     if (stop.killedAt !== undefined) {
       if (now >= stop.killedAt + killMsMax)
         throw new Error(
-          `container ${found.name} does not end after SIGKILL; read the engine's log (journalctl -u docker), or restart the engine`,
+          `${containerUnkillable.format({ container: found.name })}; read the engine's log (journalctl -u docker), or restart the engine`,
         );
     } else if (leftMs <= 0) {
       await containers.kill(found.id, 'SIGKILL', signal);
-      next = { ...stop, killedAt: now };
-    } else if (!stop.asked) {
+      next = { ...stop, sent: 'SIGKILL', killedAt: now };
+    } else if (stop.sent === undefined) {
       await containers.kill(found.id, found.stopSignal, signal);
-      next = { ...stop, asked: true };
+      next = { ...stop, sent: found.stopSignal };
     }
     this.#stops.set(id, next);
     const { processPollMs, stoppingProbeMs } = policy;
     return {
       type: 'stopping',
+      sent: next.sent,
       checkInMs: leftMs <= 0 ? processPollMs : Math.min(leftMs, stoppingProbeMs),
     };
   }
@@ -82,6 +84,6 @@ export class ContainerStops {
     const before = await records.stopAskedAt(id, run);
     const passedMs = before === undefined ? 0 : Math.max(0, clock.now() - before);
     if (before === undefined) await records.askedToStop(id, run, clock.now());
-    return { run, askedAt: clock.monotonic() - passedMs, asked: false, killedAt: undefined };
+    return { run, askedAt: clock.monotonic() - passedMs, sent: undefined, killedAt: undefined };
   }
 }

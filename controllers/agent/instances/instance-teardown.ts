@@ -29,6 +29,13 @@ export interface InstanceTeardownOptions {
   readonly waits: AbandonedWaits;
 }
 
+/** The message of a stop in progress. @param sent the last signal that was sent; undefined before the first one */
+export function stopMessage(sent: string | undefined, graceSeconds: number): string {
+  if (sent === undefined) return 'it is stopped once its start has ended';
+  if (sent === 'SIGKILL') return 'SIGKILL sent; its processes have not ended yet';
+  return `${sent} sent; SIGKILL follows after ${graceSeconds} s`;
+}
+
 /** Removes the resources of a deleted instance from its node. */
 export class InstanceTeardown {
   readonly #options: InstanceTeardownOptions;
@@ -50,7 +57,7 @@ export class InstanceTeardown {
     try {
       const stopping = await runtime?.requestStop(uid, graceMsOf(instance));
       if (stopping?.type === 'stopping') {
-        const message = `SIGTERM sent; SIGKILL follows after ${graceMsOf(instance) / 1_000} s`;
+        const message = stopMessage(stopping.sent, graceMsOf(instance) / 1_000);
         await notes.stopping(instance, noted('Ready', false, 'Stopping', message));
         return requeueAfter(stopping.checkInMs);
       }

@@ -58,9 +58,13 @@ describe('stops of workloads', () => {
     await advance(stops);
     await clock.advance(4_999);
     // The process was killed, but the given state is still `running`.
-    expect(await advance(stops)).to.deep.equal({ type: 'stopping', checkInMs: 100 });
+    expect(await advance(stops)).to.deep.equal({
+      type: 'stopping',
+      checkInMs: 100,
+      sent: 'SIGKILL',
+    });
     await clock.advance(1);
     const survived: unknown = await advance(stops).catch((error: unknown) => error);
-    expect(String(survived)).to.contain(`process ${child.pid} survives SIGKILL`);
+    expect(String(survived)).to.contain(`process ${child.pid} does not end after SIGKILL`);
   });
 });

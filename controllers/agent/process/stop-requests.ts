@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from 'kedge';
+import { processUnkillable } from '../../messages/starts.js';
 import { type ControllerPolicy, defaultPolicy } from '../../policy/policy.js';
 import type { StopProgress, WorkloadState } from '../runtime/runtime.js';
 import { readIfExists, readProcessId } from '../launch/process-table.js';
@@ -14,7 +15,8 @@ export type ProcessWaits = Pick<ControllerPolicy, 'processPollMs' | 'stoppingPro
 interface StopRequest {
   /** Time of the request, monotonic milliseconds. */
   readonly askedAt: number;
-  readonly terminated: boolean;
+  /** The last signal that this process has sent. */
+  readonly sent: 'SIGTERM' | 'SIGKILL' | undefined;
   /** Time of SIGKILL, monotonic milliseconds. */
   readonly killedAt: number | undefined;
 }
@@ -43,12 +45,12 @@ export class StopRequests {
     const boxed = readProcessId(join(directory, 'pid'))?.boxed === true;
     // Process 1 of a sandbox forwards signals. Workloads of earlier releases lead their process group.
     const target = pid !== undefined && !boxed ? -pid : pid;
-    const sent = target === undefined ? request : signalled(request, target, leftMs, now);
-    this.#requests.set(directory, sent);
+    const next = target === undefined ? request : signalled(request, target, leftMs, now);
+    this.#requests.set(directory, next);
     const { processPollMs, stoppingProbeMs } = this.#waits;
     const waitsMs =
       pid === undefined || leftMs <= 0 ? processPollMs : Math.min(leftMs, stoppingProbeMs);
-    return { type: 'stopping', checkInMs: waitsMs };
+    return { type: 'stopping', checkInMs: waitsMs, sent: next.sent };
   }
 
   /** Whether SIGKILL was sent to a run. */
@@ -68,7 +70,7 @@ export class StopRequests {
     const askedBefore = Number(readIfExists(file) ?? 0);
     const passedMs = askedBefore > 0 ? Math.max(0, this.#clock.now() - askedBefore) : 0;
     if (!(askedBefore > 0)) await writeFile(file, String(this.#clock.now()));
-    return { askedAt: now - passedMs, terminated: false, killedAt: undefined };
+    return { askedAt: now - passedMs, sent: undefined, killedAt: undefined };
   }
 }
 
@@ -77,18 +79,20 @@ export class StopRequests {
  * @throws Error if the process survives SIGKILL
  */
 function signalled(request: StopRequest, target: number, leftMs: number, now: number): StopRequest {
-  const { terminated, killedAt } = request;
+  const { killedAt } = request;
   if (killedAt !== undefined) {
     if (now < killedAt + killMsMax) return request;
-    throw new Error(`process ${Math.abs(target)} survives SIGKILL: it is blocked in the kernel`);
+    throw new Error(
+      `${processUnkillable.format({ pid: String(Math.abs(target)) })}: it is blocked in the kernel`,
+    );
   }
   if (leftMs <= 0) {
     signal(target, 'SIGKILL');
-    return { ...request, killedAt: now };
+    return { ...request, sent: 'SIGKILL', killedAt: now };
   }
-  if (terminated) return request;
+  if (request.sent) return request;
   signal(target, 'SIGTERM');
-  return { ...request, terminated: true };
+  return { ...request, sent: 'SIGTERM' };
 }
 
 /** Sends a signal; no-op if the process has ended. @param target a pid, or a negative process group id */

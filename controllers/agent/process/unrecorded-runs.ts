@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type Clock, sleep } from 'kedge';
 import { isAlive, namesIn, type ProcessId, readIfExists } from '../launch/process-table.js';
+import { processUnkillable } from '../../messages/starts.js';
 import type { RunWatches } from './run-watches.js';
 
 /** Maximum time between SIGKILL and the end of the processes, unless the kernel blocks it. */
@@ -52,7 +53,7 @@ export class UnrecordedRuns {
       while (isAlive(each)) {
         if (clock.monotonic() >= until)
           throw new Error(
-            `process ${each.pid} of a run whose record was removed does not end after SIGKILL`,
+            `${processUnkillable.format({ pid: String(each.pid) })}; the record of its run was removed`,
           );
         await sleep(clock, killedPollMs);
       }

@@ -121,7 +121,12 @@ export type WorkloadState =
 export type StopProgress =
   | { readonly type: 'gone' }
   /** The listener is notified of the end. Request the stop again after at most `checkInMs`. */
-  | { readonly type: 'stopping'; readonly checkInMs: number };
+  | {
+      readonly type: 'stopping';
+      readonly checkInMs: number;
+      /** The last signal that was sent, such as SIGTERM; absent before the first one. */
+      readonly sent?: string | undefined;
+    };
 
 /** Whether a runtime can be used on this node. */
 export type Availability =

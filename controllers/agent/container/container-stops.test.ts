@@ -1,0 +1,36 @@
+import { expect } from 'chai';
+import { FakeClock } from 'kedge/testing';
+import type { ContainerRecords } from './container-records.js';
+import { ContainerStops } from './container-stops.js';
+import type { ContainerInspection, EngineContainers } from './engine/engine-containers.js';
+
+describe('the stop of a container', () => {
+  it('names the signal that was sent: the one of its image, then SIGKILL', async () => {
+    const clock = new FakeClock();
+    const killed: string[] = [];
+    const containers = {
+      kill: (_id: string, name: string) => Promise.resolve(killed.push(name)),
+    } as unknown as EngineContainers;
+    const records = {
+      stopAskedAt: () => Promise.resolve(undefined),
+      askedToStop: () => Promise.resolve(),
+    } as unknown as ContainerRecords;
+    const stops = new ContainerStops({ containers, records, clock });
+    const found = { id: 'c', name: 'web-0', stopSignal: 'SIGQUIT' } as ContainerInspection;
+    const { signal } = new AbortController();
+    const advance = async (): Promise<string | undefined> => {
+      const progress = await stops.advance(
+        { cluster: 'k', id: 'u', run: 1 },
+        found,
+        10_000,
+        signal,
+      );
+      return progress.type === 'stopping' ? progress.sent : progress.type;
+    };
+    expect(await advance()).to.equal('SIGQUIT');
+    expect(await advance()).to.equal('SIGQUIT');
+    await clock.advance(10_000);
+    expect(await advance()).to.equal('SIGKILL');
+    expect(killed).to.deep.equal(['SIGQUIT', 'SIGKILL']);
+  });
+});
