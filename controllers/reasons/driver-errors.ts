@@ -1,5 +1,10 @@
 import type { DriverErrorKind } from '@kedge/driver-sdk';
-import { packageMissing, programsMissing, rootNeeded } from '@kedge/driver-sdk/messages';
+import {
+  answerUnreadable,
+  packageMissing,
+  programsMissing,
+  rootNeeded,
+} from '@kedge/driver-sdk/messages';
 import { parseQuantity } from 'kedge/objects';
 import { removalByRoot } from '../messages/inputs.js';
 import { placedThere } from '../messages/placement.js';
@@ -110,6 +115,18 @@ export function lost(about: About): Remedy {
   return run(restore, `the provider no longer has its data: restore snapshot ${copy.name}`);
 }
 
+/** The remedy for a provider that does not answer, or whose answer is not of its API. */
+function noAnswer(about: About, needed: string): Remedy {
+  if (!answerUnreadable.isIn(about.message)) return again(about, needed);
+  const driver = storageOf(about)?.object.driver;
+  const endpoint =
+    driver === undefined ? 'the endpoint of its driver' : `[drivers.${driver}].endpoint`;
+  return again(
+    about,
+    `an answer of the provider's API (check ${endpoint}, and proxies between the node and the provider)`,
+  );
+}
+
 function unavailable(about: About): Remedy {
   const install = packageMissing.commandIn(about.message);
   if (install !== undefined)
@@ -119,7 +136,7 @@ function unavailable(about: About): Remedy {
     );
   const packages = programsMissing.read(about.message)?.packages ?? [];
   if (packages.length === 0)
-    return again(about, 'the provider, or a program of the node, to be available');
+    return noAnswer(about, 'the provider, or a program of the node, to be available');
   const storage = storageOf(about);
   const next =
     storage && canRetry(storage)
@@ -150,7 +167,7 @@ export const driverErrors = {
   Unsupported: unmet('the driver does not support the operation', unsupported),
   Timeout: unmet(
     'the provider did not answer in time; the outcome of the call is looked up',
-    (about) => again(about, 'the provider to answer'),
+    (about) => noAnswer(about, 'the provider to answer'),
   ),
   Unavailable: unmet('the provider, or a program on the node, is unavailable', unavailable),
   Internal: unmet('the driver failed', (about) =>

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { DriverError } from '@kedge/driver-sdk';
+import { answerUnreadable } from '@kedge/driver-sdk/messages';
 import { Fields, type ProviderClient, redacted, withDeadline } from '@kedge/driver-sdk/provider';
 import type { Ec2Caller } from './parameters.js';
 import type {
@@ -200,7 +201,7 @@ export class Ec2Client {
       ]);
       throw new DriverError(
         changes(action) ? 'Timeout' : 'Unavailable',
-        `the answer of Amazon EBS to ${action} can't be read: ${message}`,
+        `${action} at Amazon EBS: ${answerUnreadable.format()} ${message}`,
         { cause: thrown },
       );
     }

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { DriverError } from '@kedge/driver-sdk';
+import { answerUnreadable } from '@kedge/driver-sdk/messages';
 import { Fields, type ProviderClient } from '@kedge/driver-sdk/provider';
 import type { Authorizations } from './authorization.js';
 import type { Identity } from './credentials.js';
@@ -147,7 +148,7 @@ export class Session {
       // The SDK could not read the answer.
       throw new DriverError(
         changes ? 'Timeout' : 'Unavailable',
-        `the answer to ${name} has an unexpected form: ${(thrown as Error).message}`,
+        `${name}: ${answerUnreadable.format()} ${(thrown as Error).message}`,
         { cause: thrown },
       );
     }

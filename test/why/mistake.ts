@@ -20,7 +20,7 @@ export interface Mistake {
   readonly given: (place: Place) => Promise<unknown>;
   /** The awaited message before the command is run: words in an object of the namespace, such as `services/web`. */
   readonly until?: readonly [path: string, words: string];
-  /** `$NS` and `$FILE` stand for the namespace and the file. */
+  /** `$NS` and `$FILE` stand for the namespace and the file, the variable `REST` is the address of the REST API. */
   readonly command: string;
   readonly words: readonly string[];
   /** Default: 0. */
@@ -76,7 +76,8 @@ function shell(
   env: Record<string, string> = {},
 ): Promise<Finished> {
   const PATH = `${join(daemon.home, 'bin')}:${process.env['PATH'] ?? ''}`;
-  return finish('sh', ['-c', text], { ...daemon.cliEnvironment, PATH, ...env });
+  const given = { ...daemon.cliEnvironment, REST: daemon.restAddress, PATH };
+  return finish('sh', ['-c', text], { ...given, ...env });
 }
 
 /** The command on the line after `Next:`, or on that line. */

@@ -105,6 +105,31 @@ export const ofCommands: readonly Mistake[] = [
     words: ['Is kedged running at 127.0.0.1:1?', 'Start it with: '],
   },
   {
+    name: 'the REST port instead of the gRPC port',
+    given: nothing,
+    command: 'KEDGE_SERVER=$REST kedge why service/web -n $NS',
+    code: 1,
+    words: ['is not the gRPC port of kedged', 'the default gRPC port is 7863'],
+  },
+  {
+    name: 'TLS to a daemon without TLS',
+    given: nothing,
+    command:
+      'mkdir -p $XDG_CONFIG_HOME/tls/kedge && openssl req -x509 -newkey rsa:2048 -nodes -keyout /dev/null -out $XDG_CONFIG_HOME/tls/ca.pem -subj /CN=x 2>/dev/null && ' +
+      'printf "current: a\\ncontexts: {a: {server: \"$KEDGE_SERVER\", token: x, caFile: $XDG_CONFIG_HOME/tls/ca.pem}}\\n" >$XDG_CONFIG_HOME/tls/kedge/config.yaml && ' +
+      'chmod 600 $XDG_CONFIG_HOME/tls/kedge/config.yaml && ' +
+      'env -u KEDGE_SERVER -u KEDGE_TOKEN XDG_CONFIG_HOME=$XDG_CONFIG_HOME/tls kedge why service/web -n $NS',
+    code: 1,
+    words: ['does not use TLS, and the context does', 'log in without --tls and --ca-file'],
+  },
+  {
+    name: 'a proxy that does not connect',
+    given: nothing,
+    command: 'http_proxy=http://$REST KEDGE_SERVER=192.0.2.1:7863 kedge why service/web -n $NS',
+    code: 1,
+    words: ['no connection through the HTTP proxy', 'add its host to no_proxy'],
+  },
+  {
     name: 'a service that does not run, in a table',
     given: ({ post }) => post('services', service({ command: ['slep'] })),
     until: ['instances/web-0', 'is not found in its PATH'],

@@ -1,12 +1,29 @@
 import { join } from 'node:path';
 import type { Mistake } from './mistake.js';
 import { claim, hostVolume, service } from './objects.js';
+import { makeUnkillable } from './unkillable.js';
 
 const running = ['services/web', 'Running'] as const;
 const whyWeb = 'kedge why service/web -n $NS';
 
 /** Mistakes in the command and placement of a service. */
 export const ofServices: readonly Mistake[] = [
+  {
+    name: 'a process that SIGKILL does not end',
+    given: async ({ daemon, namespace, post }) => {
+      await post('services', service());
+      await makeUnkillable(daemon, namespace);
+      await daemon.ok('DELETE', `/v1/namespaces/${namespace}/services/web`);
+    },
+    until: ['instances/web-0', 'does not end after SIGKILL'],
+    command: 'kedge why instance/web-0 -n $NS',
+    words: [
+      'the workload could not be stopped',
+      'which is blocked in the kernel',
+      'once the kernel ends it',
+      'systemctl reboot',
+    ],
+  },
   {
     name: 'a command that is not found',
     given: ({ post }) => post('services', service({ command: ['slep', '10000'] })),

@@ -113,6 +113,26 @@ export const ofStorage: readonly Mistake[] = [
     ],
   },
   {
+    name: 'an answer of the provider that can not be read',
+    given: ({ post }) =>
+      post('volumes', faulty("provision Unavailable the answer can't be read: no JSON")),
+    until: ['volumes/data', 'no JSON'],
+    command: whyData,
+    words: [
+      "an answer of the provider's API",
+      'check [drivers.faulty].endpoint, and proxies',
+      'kedge delete volume/data -n $NS',
+    ],
+  },
+  {
+    name: 'an answer to a change that can not be read',
+    given: ({ post }) =>
+      post('volumes', faulty("provision Timeout the answer can't be read: no JSON")),
+    until: ['volumes/data', 'no JSON'],
+    command: whyData,
+    words: ['the outcome of the call is looked up', 'check [drivers.faulty].endpoint'],
+  },
+  {
     name: 'a driver with a fault',
     given: ({ post }) => post('volumes', faulty('provision Internal undefined is not a function')),
     until: ['volumes/data', 'undefined is not'],
@@ -247,11 +267,7 @@ export const ofStorage: readonly Mistake[] = [
     },
     until: ['volumes/data', 'TopologyUnsatisfied'],
     command: whyData,
-    words: [
-      'none of 1 nodes has the labels',
-      'kedge label node/here zone=$NS',
-      '"allowedTopologies":null',
-    ],
+    words: ['no node has the labels', 'kedge label node/here zone=$NS', '"allowedTopologies":null'],
     then: { recovers: available },
   },
   {

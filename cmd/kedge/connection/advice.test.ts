@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { StatusCode } from 'kedge';
-import { adviceOn, causeIn } from './advice.js';
+import { adviceOn } from './advice.js';
+import { causeIn } from './connection-faults.js';
 
 const called = { server: 'host:1', installation: { kedge: 'kedge', start: 'npm start' } };
 const advice = (message: string, code: StatusCode = 'Unavailable', reason: string = code) =>
@@ -14,6 +15,10 @@ describe('the advice of a command on a failed call', () => {
       'no connection: connect ECONNREFUSED 127.0.0.1:1',
     );
     expect(causeIn('Connection dropped')).to.equal('Connection dropped');
+    const openssl =
+      '801CAAF6A57F0000:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:../deps/a.c:350:\n';
+    expect(causeIn(wrapped(openssl))).to.equal('no connection: TLS: wrong version number');
+    expect(causeIn(wrapped('undefined'))).to.equal('no connection through the HTTP proxy');
   });
 
   it('names the daemon, the gRPC port, the host name or the proxy to check', () => {
@@ -28,6 +33,29 @@ describe('the advice of a command on a failed call', () => {
     );
     expect(advice('Received HTTP status code 404', 'Unimplemented')).to.contain('http_proxy');
   });
+
+  for (const [fault, cause, words, code] of [
+    ['a client without TLS', 'Failed to connect (2026-11-26T21:25:41.944Z)', '--tls or --ca-file'],
+    ['a server that closes the connection', 'read ECONNRESET', '7861 is REST'],
+    ['a client with TLS', 'error:0A00010B:wrong version number:', 'log in without --tls'],
+    ['a REST port with TLS', 'tlsv1 alert no application protocol', 'is not the gRPC port'],
+    ['a proxy that refuses', 'undefined', 'add its host to no_proxy'],
+    ['HTML', 'Received RST_STREAM with code 0 (Call ended without gRPC status)', 'is not kedged'],
+    ['another gRPC server', 'unknown service', 'is not kedged', 'Unimplemented'],
+    [
+      'a broken stream',
+      'Received RST_STREAM with code 2 (Internal)',
+      'without the proxy',
+      'Internal',
+    ],
+  ] as const)
+    it(`names the remedy for ${fault}`, () => {
+      const isAnswer = code !== undefined || cause.startsWith('Received');
+      const text = isAnswer
+        ? cause
+        : `No connection established. Last error: ${cause}. Resolution note: `;
+      expect(advice(text, code)).to.contain(words).and.contain('host:1').and.not.contain('running');
+    });
 
   it('names the command that stores a valid token', () => {
     expect(advice('has expired', 'Unauthenticated', 'InvalidToken')).to.contain('kedge login');

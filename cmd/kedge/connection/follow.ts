@@ -3,7 +3,7 @@ import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
 import { printable } from '../../terminal-text.js';
 import { note } from '../output/output.js';
-import { causeIn } from './advice.js';
+import { causeIn } from './connection-faults.js';
 
 /** The last received state of an object. */
 export interface ObservedObject {

@@ -1,11 +1,13 @@
 import {
   containerNameTaken,
   containerPaused,
+  containerUnkillable,
   containerUnsettled,
   engineStuck,
   networkForeign,
   imageAbsent,
   imageRemoved,
+  processUnkillable,
   processUnrecorded,
   sourceMoved as movedSource,
 } from '../../messages/starts.js';
@@ -26,8 +28,16 @@ export function engineUnavailable({ object }: About<'Instance'>): Remedy {
 }
 
 /** The remedy for a workload that could not be stopped. */
-export function stopFailed({ object }: About<'Instance'>): Remedy {
+export function stopFailed({ object, message }: About<'Instance'>): Remedy {
   const { node = '', template } = object;
+  const { pid } = processUnkillable.read(message) ?? {};
+  if (pid !== undefined)
+    return wait(
+      `process ${pid} of node ${node}, which is blocked in the kernel, often by a disk or a network file system that does not answer,`,
+      'once the kernel ends it',
+      'systemctl reboot',
+      `if that does not happen, restart node ${node}`,
+    );
   if (template.runtime === 'process')
     return wait(
       'its processes to end',
@@ -37,7 +47,11 @@ export function stopFailed({ object }: About<'Instance'>): Remedy {
     );
   return run(
     'systemctl restart docker',
-    `the stop is retried automatically; if it fails again, start or restart the container engine of node ${node}`,
+    `the stop is retried automatically; if it fails again, start or restart the container engine of node ${node}${
+      containerUnkillable.isIn(message)
+        ? ', and if the container still runs, restart the node: its process is blocked in the kernel'
+        : ''
+    }`,
   );
 }
 

@@ -42,6 +42,27 @@ describe('the remedy of a failed stop', () => {
   });
 });
 
+describe('the remedy of a stop that SIGKILL does not complete', () => {
+  const about = (runtime: 'process' | 'container', message: string) =>
+    stopFailed({
+      ...{ kind: 'Instance', message, world: emptyWorld },
+      object: { ...object, node: 'n', template: { runtime } },
+    });
+
+  it('is a wait for the kernel, and a restart of the node', () => {
+    const message = 'process 42 does not end after SIGKILL: it is blocked in the kernel';
+    const remedy = about('process', message);
+    expect(remedy).to.include({ type: 'wait', command: 'systemctl reboot' });
+    expect(remedy.text).to.contain('process 42 of node n, which is blocked in the kernel');
+  });
+
+  it('of a container is a restart of the engine, then of the node', () => {
+    const remedy = about('container', 'container kedge-c-u-1 does not end after SIGKILL; read');
+    expect(remedy.command).to.equal('systemctl restart docker');
+    expect(remedy.text).to.contain('if the container still runs, restart the node');
+  });
+});
+
 describe('the remedy of a failed start', () => {
   it('names what keeps the engine from the start, and not the command of the service', () => {
     expect(

@@ -1,4 +1,5 @@
 import { DriverError, type DriverErrorKind } from '../errors/errors.js';
+import { answerUnreadable } from '../messages/index.js';
 
 /**
  * Reads typed fields of a provider's answer and ignores other fields. Methods throw DriverError for a field of another
@@ -30,7 +31,7 @@ export class Fields {
   #unexpected(what: string): DriverError {
     return new DriverError(
       this.#kind,
-      `the answer to ${this.#call} has an unexpected form: ${what}`,
+      `${this.#call}: ${answerUnreadable.format()} unexpected form of ${what}`,
     );
   }
 

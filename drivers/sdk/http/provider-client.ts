@@ -1,5 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { DriverError, type DriverErrorKind, type DriverErrorOptions } from '../errors/errors.js';
+import { answerUnreadable } from '../messages/index.js';
 import { CallJournal } from './call-journal.js';
 import { type ErrorRow, kindByStatus, type Refusal, rowOf } from './error-table.js';
 import {
@@ -208,8 +209,11 @@ export class ProviderClient {
       const body = read(text, call);
       if (body !== undefined) return body;
       const kind = mayChange(call) ? 'Timeout' : 'Unavailable';
-      const form = this.#of.read ? "that can't be read" : 'that is not JSON';
-      throw new DriverError(kind, `${provider} answered ${call.name} with a body ${form}`);
+      const form = this.#of.read ? 'unknown form' : 'no JSON';
+      throw new DriverError(
+        kind,
+        `${call.name} at ${provider}: ${answerUnreadable.format()} ${form}`,
+      );
     }
     throw this.#refused(reply, call, budget);
   }

@@ -27,3 +27,6 @@ export const packageMissing = {
       message,
     )?.[1],
 } as const;
+
+/** A provider, or a server in its place, gave an answer that is not of its API; the details follow. */
+export const answerUnreadable = messageForm("the answer can't be read:");

@@ -4,6 +4,7 @@
  */
 export { type GivenParts, type MessageForm, messageForm, type ReadParts } from './message-form.js';
 export {
+  answerUnreadable,
   hostPathMissing,
   hostPathRefused,
   packageMissing,

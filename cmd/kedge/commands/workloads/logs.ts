@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import pc from 'picocolors';
-import { causeIn } from '../../connection/advice.js';
+import { causeIn } from '../../connection/connection-faults.js';
 import { connect } from '../../connection/api.js';
 import { withExamples } from '../../program/examples.js';
 import { wholeNumber } from '../../program/number-option.js';
