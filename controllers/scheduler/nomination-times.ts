@@ -11,7 +11,7 @@ interface Seen {
 
 /**
  * The ages of nominations since this process first saw them, by its monotonic clock. The time stamp of a nomination only
- * identifies it: the clock of its writer may be wrong, or be set meanwhile. A restart begins anew.
+ * identifies it: the clock of its writer may be wrong, or be set meanwhile. A restart begins from zero.
  */
 export class NominationTimes {
   readonly #clock: Pick<Clock, 'monotonic'>;
