@@ -4,6 +4,8 @@ export interface GuardedEnd {
   readonly signal: AbortSignal;
   /** Whether the signal will abort, so that no value is passed on any more. */
   readonly isDue: boolean;
+  /** A check in progress that may make the end due: a value is passed on after it. */
+  readonly check?: Promise<void> | undefined;
 }
 
 /** The source of a stream, and what ends it. */
@@ -61,11 +63,16 @@ export class GuardedStream<T> implements AsyncIterableIterator<T> {
       this.#refuse = reject;
       iterator.next().then(
         (result) => {
-          if (this.#isRefused(reject)) return;
-          this.#refuse = undefined;
-          if (!result.done) return resolve(result);
-          this.#close();
-          resolve({ done: true, value: undefined });
+          const pass = (): void => {
+            if (this.#isRefused(reject)) return;
+            this.#refuse = undefined;
+            if (!result.done) return resolve(result);
+            this.#close();
+            resolve({ done: true, value: undefined });
+          };
+          const check = this.#end?.check;
+          if (check) void check.then(pass);
+          else pass();
         },
         (thrown: unknown) => {
           if (!this.#isRefused(reject)) this.#fail(thrown, reject);

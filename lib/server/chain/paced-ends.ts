@@ -9,7 +9,18 @@ const turnMax = 32;
  */
 export class StreamEnd {
   readonly #controller = new AbortController();
+  readonly #check: () => Promise<void> | undefined;
   #reason: { readonly error: unknown } | undefined;
+
+  /** @param check returns the check of rights that is in progress, if any, which may make the end due */
+  constructor(check: () => Promise<void> | undefined = () => undefined) {
+    this.#check = check;
+  }
+
+  /** The check of rights that is in progress; values must wait for it. Undefined if there is none. */
+  get check(): Promise<void> | undefined {
+    return this.#check();
+  }
 
   /** Aborts with the error for the caller. */
   get signal(): AbortSignal {
@@ -43,6 +54,7 @@ export class StreamEnd {
     // Not a generator: its return would wait for a value that is still awaited.
     const next = async (): Promise<IteratorResult<T>> => {
       const result = await source.next();
+      await this.check;
       return this.isDue ? { done: true, value: undefined } : result;
     };
     const end = (): Promise<IteratorResult<T>> =>

@@ -5,6 +5,7 @@ import {
   messageOf,
   sleep,
   StatusError,
+  TimeSlice,
   type Timer,
 } from '../../base/index.js';
 import {
@@ -48,6 +49,8 @@ export interface OpenSession {
 const sessionsMax = 8_192;
 /** Delay before the watch of rights is restarted after its end. */
 const retryMs = 1_000;
+/** Tokens whose checks begin together; more of them are checked over several turns of the event loop. */
+const togetherMax = 32;
 
 function expired(): StatusError {
   return new StatusError({
@@ -88,6 +91,8 @@ export class Sessions {
   readonly #ends: PacedEnds;
   readonly #stop = new AbortController();
   #following: Promise<void> | undefined;
+  /** The check of many tokens in progress, for which the values of all streams wait. It never rejects. */
+  #check: Promise<void> | undefined;
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -105,7 +110,7 @@ export class Sessions {
   ): Promise<OpenSession> {
     const account = identity.uid ?? identity.subject;
     if (this.#open.size >= (this.#options.max ?? sessionsMax)) this.#makeRoom(account);
-    const session: Session = { identity, access, end: new StreamEnd() };
+    const session: Session = { identity, access, end: new StreamEnd(() => this.#check) };
     this.#add(account, session);
     this.#follow();
     const link = linkSignals(signal, session.end.signal);
@@ -169,7 +174,7 @@ export class Sessions {
 
   /**
    * Checks the rights of streams. Each token, and each access of it, is checked once, although it may have thousands of
-   * streams: all of them are checked before further events are published.
+   * streams. No stream passes on a value until its check has begun, and ended unless it takes more than a turn.
    */
   async #recheck(sessions: Iterable<Session>): Promise<void> {
     const byToken = new Map<string | Identity, Session[]>();
@@ -177,7 +182,31 @@ export class Sessions {
       const { identity } = session;
       addTo(byToken, identity.tokenUid ?? identity, session);
     }
-    await Promise.all([...byToken.values()].map((ofToken) => this.#recheckToken(ofToken)));
+    const tokens = [...byToken.values()];
+    if (tokens.length <= togetherMax)
+      return void (await Promise.all(tokens.map((ofToken) => this.#recheckToken(ofToken))));
+    const checks: Promise<void>[] = [];
+    this.#check = this.#recheckInTurns(tokens, checks);
+    await this.#check;
+    this.#check = undefined;
+    await Promise.all(checks);
+  }
+
+  /** Begins the checks of many tokens over several turns, and adds them to `checks`. */
+  async #recheckInTurns(
+    tokens: readonly (readonly Session[])[],
+    checks: Promise<void>[],
+  ): Promise<void> {
+    const { clock } = this.#options;
+    const slice = new TimeSlice(clock, { everyStep: true });
+    for (let at = 0; at < tokens.length; at += togetherMax) {
+      const some = tokens.slice(at, at + togetherMax).map((ofToken) => this.#recheckToken(ofToken));
+      checks.push(...some);
+      // A check of an embedder may take any time; the others do not wait for it.
+      const turn = new Promise<void>((resolve) => clock.defer(resolve));
+      await Promise.race([Promise.all(some), turn]);
+      if (slice.due()) await slice.pause();
+    }
   }
 
   async #recheckToken(sessions: readonly Session[]): Promise<void> {
