@@ -2,15 +2,18 @@ import { createHash } from 'node:crypto';
 import { DriverError } from '@kedge/driver-sdk';
 import { answerUnreadable } from '@kedge/driver-sdk/messages';
 import { Fields, type ProviderClient, redacted, withDeadline } from '@kedge/driver-sdk/provider';
+import { MetadataService } from './credentials/metadata-service.js';
 import type { Ec2Caller } from './parameters.js';
-import type {
-  Action,
-  AwsKeys,
-  Ec2Sdk,
-  SdkClient,
-  SdkHandler,
-  SdkLogger,
-  SdkRequest,
+import {
+  type Action,
+  asksMetadata,
+  type AwsKeys,
+  type Ec2Sdk,
+  metadataEndpoint,
+  type SdkClient,
+  type SdkHandler,
+  type SdkLogger,
+  type SdkRequest,
 } from './sdk.js';
 
 const clientsMax = 200;
@@ -23,20 +26,33 @@ interface Sent {
   readonly keys: AwsKeys;
 }
 
+/** A client of the SDK, with what is known about its chain of default credentials. */
+interface Known {
+  readonly client: SdkClient;
+  /** Whether the chain has asked the instance metadata service. */
+  readonly asked: { metadata: boolean };
+  /** Finds out why that service gave no credentials; calls at the same time share it. */
+  reason?: Promise<DriverError> | undefined;
+}
+
 /**
  * Converts warnings of the SDK to warnings of the process, which kedged logs once each. The other texts of the SDK
  * contain inputs of calls and are dropped; the journal has an entry for each call.
  */
-const logger: SdkLogger = {
-  trace: () => undefined,
-  debug: () => undefined,
-  info: () => undefined,
-  warn: (...content) => {
-    const [text] = content;
-    if (typeof text === 'string') process.emitWarning(text, 'AwsSdkWarning');
-  },
-  error: () => undefined,
-};
+function loggerOf(asked: { metadata: boolean }): SdkLogger {
+  return {
+    trace: () => undefined,
+    debug: (text) => {
+      if (asksMetadata(text)) asked.metadata = true;
+    },
+    info: () => undefined,
+    warn: (...content) => {
+      const [text] = content;
+      if (typeof text === 'string') process.emitWarning(text, 'AwsSdkWarning');
+    },
+    error: () => undefined,
+  };
+}
 
 /** Whether an action changes something at the provider. */
 export function changes(action: Action): boolean {
@@ -53,8 +69,9 @@ export class Ec2Client {
   #loaded: Ec2Sdk | undefined;
   readonly #endpoint: string | undefined;
   readonly #timeoutMs: number;
+  readonly #metadata: MetadataService;
   /** Clients by region and credential, the most recently used last. */
-  readonly #clients = new Map<string, SdkClient>();
+  readonly #clients = new Map<string, Known>();
   /** Calls under way, by the signal of their request. */
   readonly #sent = new WeakMap<object, Sent>();
 
@@ -68,6 +85,7 @@ export class Ec2Client {
     this.#load = load;
     this.#endpoint = endpoint;
     this.#timeoutMs = timeoutMs;
+    this.#metadata = new MetadataService(provider.clock);
   }
 
   /** An identifier for the credential and the region of a caller, which does not reveal the credential. */
@@ -87,31 +105,34 @@ export class Ec2Client {
 
   /** Finds the credentials of a caller, without a call of EC2. @throws DriverError if it finds none in time */
   async requireCredentials(caller: Ec2Caller): Promise<void> {
-    await this.#keys(this.#client(caller), caller);
+    await this.#keys(this.#known(caller), caller);
   }
 
-  #client(caller: Ec2Caller): SdkClient {
-    const { region, keys } = caller;
+  #known(caller: Ec2Caller): Known {
     const key = this.identity(caller);
-    const client =
-      this.#clients.get(key) ??
-      new (this.requireSdk().EC2Client)({
-        region,
-        ...(this.#endpoint === undefined ? {} : { endpoint: this.#endpoint }),
-        ...(keys ? { credentials: keys } : {}),
-        maxAttempts: 1,
-        requestHandler: this.#handler,
-        logger,
-      });
+    const known = this.#clients.get(key) ?? this.#create(caller);
     this.#clients.delete(key);
-    this.#clients.set(key, client);
+    this.#clients.set(key, known);
     if (this.#clients.size > clientsMax)
       for (const [oldest, unused] of this.#clients) {
         this.#clients.delete(oldest);
-        unused.destroy();
+        unused.client.destroy();
         break;
       }
-    return client;
+    return known;
+  }
+
+  #create({ region, keys }: Ec2Caller): Known {
+    const asked = { metadata: false };
+    const client = new (this.requireSdk().EC2Client)({
+      region,
+      ...(this.#endpoint === undefined ? {} : { endpoint: this.#endpoint }),
+      ...(keys ? { credentials: keys } : {}),
+      maxAttempts: 1,
+      requestHandler: this.#handler,
+      logger: loggerOf(asked),
+    });
+    return { client, asked };
   }
 
   readonly #handler: SdkHandler = {
@@ -152,7 +173,8 @@ export class Ec2Client {
   }
 
   /** The credentials of a call. The provider's chain may ask the instance's metadata server, which may hang. */
-  async #keys(client: SdkClient, { signal, region }: Ec2Caller): Promise<AwsKeys> {
+  async #keys(known: Known, { signal, region }: Ec2Caller): Promise<AwsKeys> {
+    const { client, asked } = known;
     const late = (): Error =>
       new DriverError(
         'Unavailable',
@@ -164,6 +186,8 @@ export class Ec2Client {
         client.config.credentials(),
       );
     } catch (thrown) {
+      if (signal.aborted) throw thrown;
+      if (asked.metadata) throw await this.#refusedByMetadata(known);
       if (thrown instanceof DriverError) throw thrown;
       const { message } = thrown as Error;
       throw new DriverError(
@@ -172,6 +196,14 @@ export class Ec2Client {
         { cause: thrown },
       );
     }
+  }
+
+  async #refusedByMetadata(known: Known): Promise<DriverError> {
+    const endpoint = await metadataEndpoint();
+    known.reason ??= this.#metadata.refusal(endpoint, new AbortController().signal).finally(() => {
+      known.reason = undefined;
+    });
+    return known.reason;
   }
 
   /**
@@ -185,8 +217,9 @@ export class Ec2Client {
     input: Readonly<Record<string, unknown>>,
     about: string | readonly string[] = caller.about,
   ): Promise<Fields> {
-    const client = this.#client(caller);
-    const keys = await this.#keys(client, caller);
+    const known = this.#known(caller);
+    const { client } = known;
+    const keys = await this.#keys(known, caller);
     const command = new (this.requireSdk()[`${action}Command`])(input);
     const abort = new AbortController();
     this.#sent.set(abort.signal, { action, caller, about, keys });

@@ -119,6 +119,34 @@ export async function loadSdkInTurns(place: PackagePlace = ownPlace()): Promise<
 }
 
 /**
+ * Returns the origin of the instance metadata service, by the environment and the configuration file of the SDK.
+ * @throws DriverError as {@link loadSdk}; errors of the SDK for an invalid configuration
+ */
+export async function metadataEndpoint(place: PackagePlace = ownPlace()): Promise<string> {
+  loadOptional(ec2Package, place);
+  // Each package is resolved by the one that depends on it, as its installer may have placed it there.
+  const ofSdk = createRequire(createRequire(place.from).resolve(ec2Package.name));
+  const ofChain = createRequire(ofSdk.resolve('@aws-sdk/credential-provider-node'));
+  const { getInstanceMetadataEndpoint } = ofChain(
+    '@smithy/credential-provider-imds',
+  ) as MetadataPackage;
+  const { protocol, hostname, port } = await getInstanceMetadataEndpoint();
+  return `${protocol}//${hostname}${port === undefined ? '' : `:${port}`}`;
+}
+
+/** The part of `@smithy/credential-provider-imds` that the driver uses. */
+interface MetadataPackage {
+  readonly getInstanceMetadataEndpoint: () => Promise<
+    Pick<SdkRequest, 'protocol' | 'hostname' | 'port'>
+  >;
+}
+
+/** Whether a debug text of the SDK says that it asks the instance metadata service for credentials. */
+export function asksMetadata(text: unknown): boolean {
+  return typeof text === 'string' && text.endsWith('remoteProvider::fromInstanceMetadata');
+}
+
+/**
  * Loads the SDK at its first use, which takes a second.
  * @throws DriverError Unavailable if it is not installed, with the command that installs it; Internal if it can't be
  * loaded

@@ -80,6 +80,17 @@ describe('the default credentials of cloud4-disk', () => {
     expect(error.cause).to.equal(undefined);
   });
 
+  it('name the metadata server, and do not quote an answer that is no token', async () => {
+    const quoting = new TypeError("Cannot create property 'refresh_token' on string 'secret'");
+    const { authorizations } = withDefaults([() => Promise.reject(quoting)]);
+    const { kind, message } = await failureOf(authorizations.of(defaultIdentity, signal));
+    expect(kind).to.equal('Unavailable');
+    expect(message)
+      .to.contain('the answer of the metadata server is no token')
+      .and.contain('metadata.google.internal')
+      .and.not.contain("'secret'");
+  });
+
   it('name a project: an unreachable metadata server of an instance is no missing one', async () => {
     const away = withDefaults([]).authorizations;
     expect((await failureOf(away.projectOfNode(signal))).kind).to.equal('InvalidParameters');

@@ -21,9 +21,14 @@ export interface AuthorizationPorts {
   readonly sdk: () => AuthSdk;
 }
 
+/** The address of the metadata server, as the library finds it. */
+const metadataServer =
+  'the metadata server (at GCE_METADATA_HOST, by default metadata.google.internal, 169.254.169.254)';
+
 function wordsOf(thrown: unknown): string {
-  // The error of the JSON parser quotes the file of the credentials.
+  // The error of the JSON parser quotes the file of the credentials, and one of a value's type quotes the answer.
   if (thrown instanceof SyntaxError) return 'the file of the credentials is not JSON';
+  if (thrown instanceof TypeError) return 'the answer of the metadata server is no token';
   return thrown instanceof Error ? thrown.message.slice(0, 500) : String(thrown);
 }
 
@@ -46,7 +51,7 @@ export class Authorizations {
         ? new DriverError('Timeout', `the wait for ${what} was cancelled`)
         : new DriverError(
             'Unavailable',
-            `Google Cloud gave no ${what} in ${timeoutMs} ms; it is requested again`,
+            `Google Cloud gave no ${what} in ${timeoutMs} ms; it is requested again; permit connections of kedged to ${metadataServer}, or set credentialsJSON and project in the class`,
           );
     let isOver = false;
     try {
@@ -127,7 +132,7 @@ export class Authorizations {
       if (this.#ofNode === client) this.#forgetNode();
       throw new DriverError(
         'Unavailable',
-        `the class has no credentialsJSON, and the default credentials of this node can't be used: ${wordsOf(thrown)}; give the node a service account, or set credentialsJSON to a secret reference`,
+        `the class has no credentialsJSON, and the default credentials of this node can't be used: ${wordsOf(thrown)}; it is requested again; give the node a service account and permit connections to ${metadataServer}, or set credentialsJSON to a secret reference`,
       ); // without a cause: errors of the library have the request, which may contain a secret
     }
   }
@@ -153,7 +158,7 @@ export class Authorizations {
       } catch (thrown) {
         throw new DriverError(
           'Unavailable',
-          `the metadata server does not name the project of this node: ${wordsOf(thrown)}; it is asked again, or set the parameter project`,
+          `${metadataServer} does not name the project of this node: ${wordsOf(thrown)}; it is asked again, or set the parameter project`,
         );
       }
     });

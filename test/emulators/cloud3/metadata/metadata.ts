@@ -42,6 +42,8 @@ export class InstanceMetadata {
   #count = 0;
   /** Whether requests are never answered. */
   silent = false;
+  /** The answer to each request with a path that begins so, in place of the right one. */
+  instead: { readonly path: string; readonly status: number; readonly body: string } | undefined;
   /** Methods and paths of the requests so far. */
   readonly requests: string[] = [];
 
@@ -51,7 +53,11 @@ export class InstanceMetadata {
 
   async exchange(request: WireRequest): Promise<Delivery> {
     this.requests.push(`${request.method} ${request.path}`);
-    return this.silent ? { type: 'silence' } : { type: 'reply', reply: this.#answer(request) };
+    if (this.silent) return { type: 'silence' };
+    const { instead } = this;
+    const isReplaced = instead !== undefined && request.path.startsWith(instead.path);
+    const reply = isReplaced ? plain(instead.status, instead.body) : this.#answer(request);
+    return { type: 'reply', reply };
   }
 
   #answer({ method, path, headers }: WireRequest): Reply {
