@@ -76,4 +76,29 @@ describe('a volume that its provider does not show', () => {
     await world.clock.advance(10 * 60_000);
     expect(await world.volume()).to.include({ status: 'Available', missingSince: '' });
   });
+
+  it('V27: a miss that was noted while the clock was far ahead is confirmed too', async () => {
+    await world.createVolume();
+    world.driver.failsOn = { attach: 'NotFound', observe: 'NotFound' };
+    const right = world.clock.now.bind(world.clock);
+    world.clock.now = () => right() + 365 * 24 * 3_600_000;
+    await world.volumeManager.ensure(instanceOf('i-0'), mount).catch(() => undefined);
+    await settle();
+    expect((await world.volume())?.missingSince).to.match(/^2027/);
+    world.clock.now = right;
+    await world.clock.advance(3 * 60_000);
+    expect(await world.volume()).to.include({ status: 'Failed', reason: 'VolumeLost' });
+  });
+
+  it('a volume that failed while the clock was far ahead is tried again after half an hour at most', async () => {
+    const right = world.clock.now.bind(world.clock);
+    world.clock.now = () => right() + 365 * 24 * 3_600_000;
+    world.driver.failsOn = { provision: 'InvalidParameters' };
+    await world.createVolume();
+    expect(await world.volume()).to.include({ status: 'Failed', reason: 'InvalidParameters' });
+    world.clock.now = right;
+    world.driver.failsOn = {};
+    await world.clock.advance(30 * 60_000);
+    expect(await world.volume()).to.include({ status: 'Available' });
+  });
 });

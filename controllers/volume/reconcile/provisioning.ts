@@ -269,8 +269,9 @@ export class Provisioning {
   /** Lets a Failed volume without a handle start again, once `failedRecheckMs` have passed since its last change. */
   async recheck(volume: Volume, request: ReconcileContext): Promise<Result> {
     const { clock, policy } = this.#effects.options;
-    const since = Date.parse(volume.metadata.updatedAt);
-    const leftMs = since + policy.failedRecheckMs - clock.now();
+    const age = clock.now() - Date.parse(volume.metadata.updatedAt);
+    // A clock that was far ahead when the volume failed would delay the retry for as long.
+    const leftMs = Math.abs(age) < policy.failedRecheckMs ? policy.failedRecheckMs - age : 0;
     if (leftMs > 0 || (volume.handle ?? '') !== '') return requeueAfter(Math.max(leftMs, 60_000));
     await this.#effects.write(request, volume, {
       attempts: 0,

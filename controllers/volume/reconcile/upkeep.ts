@@ -133,7 +133,9 @@ export class Upkeep {
     request: ReconcileContext,
   ): Promise<Result> {
     const { clock, policy } = this.#effects.options;
-    if (!volume.missingSince) {
+    // A clock that was far ahead would delay the confirmation for as long.
+    const isAhead = Date.parse(volume.missingSince ?? '') > clock.now();
+    if (!volume.missingSince || isAhead) {
       const again = new Date(Date.parse(startedAt) + policy.lossConfirmMs).toISOString();
       await this.#effects.write(request, volume, {
         missingSince: startedAt,
