@@ -80,13 +80,13 @@ describe('the default credentials of cloud4-disk', () => {
     expect(error.cause).to.equal(undefined);
   });
 
-  it('name the metadata server, and do not quote an answer that is no token', async () => {
+  it('name the metadata server, and do not quote an answer that is not a token', async () => {
     const quoting = new TypeError("Cannot create property 'refresh_token' on string 'secret'");
     const { authorizations } = withDefaults([() => Promise.reject(quoting)]);
     const { kind, message } = await failureOf(authorizations.of(defaultIdentity, signal));
     expect(kind).to.equal('Unavailable');
     expect(message)
-      .to.contain('the answer of the metadata server is no token')
+      .to.contain('the answer of the metadata server is not a token')
       .and.contain('metadata.google.internal')
       .and.not.contain("'secret'");
   });

@@ -28,7 +28,7 @@ const metadataServer =
 function wordsOf(thrown: unknown): string {
   // The error of the JSON parser quotes the file of the credentials, and one of a value's type quotes the answer.
   if (thrown instanceof SyntaxError) return 'the file of the credentials is not JSON';
-  if (thrown instanceof TypeError) return 'the answer of the metadata server is no token';
+  if (thrown instanceof TypeError) return 'the answer of the metadata server is not a token';
   return thrown instanceof Error ? thrown.message.slice(0, 500) : String(thrown);
 }
 

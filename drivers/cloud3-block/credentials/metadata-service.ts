@@ -29,14 +29,14 @@ function findingIn(text: string): string {
   try {
     parsed = JSON.parse(text);
   } catch {
-    return 'answers with a text that is no credential'; // the error of the parser quotes the text
+    return 'answers with a text that is not a credential'; // the error of the parser quotes the text
   }
   const { Code: code, AccessKeyId: id } = (parsed ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof code === 'string' && code !== 'Success' && /^\w{1,60}$/.test(code))
     return `has no credential of the role (${code}): check the trust policy of the role`;
   return typeof id === 'string'
     ? 'did not answer the SDK in time, and answers now'
-    : 'answers with an object that is no credential';
+    : 'answers with an object that is not a credential';
 }
 
 /**
@@ -115,7 +115,7 @@ export class MetadataService {
     if (status !== 200) return unavailable(`answers with status ${status}`, 'check proxies');
     const [role = ''] = text.trim().split('\n');
     if (!/^[\w+=,.@-]{1,128}$/.test(role))
-      return unavailable('answers with a text that is no name of a role', 'check proxies');
+      return unavailable('answers with a text that is not the name of a role', 'check proxies');
     const path = new URL(`${rolesPath}${role}`, endpoint);
     const given = await this.#ask('GET', path, session, signal);
     if (given.type !== 'reply')

@@ -76,14 +76,14 @@ describe('the credentials of cloud3-block on an instance whose metadata service'
     },
     'answers a page in place of a role': {
       fault: () => (served.metadata.instead = { path: '/', status: 200, body: '<html></html>' }),
-      ...{ kind: 'Unavailable', says: 'answers with a text that is no name of a role' },
+      ...{ kind: 'Unavailable', says: 'answers with a text that is not the name of a role' },
     },
     'answers a part of a credential': {
       fault: () =>
         (served.metadata.instead = {
           ...{ path: `${credentials}${node}`, status: 200, body: `"${secret}" ${secret}` },
         }),
-      ...{ kind: 'Unavailable', says: 'answers with a text that is no credential' },
+      ...{ kind: 'Unavailable', says: 'answers with a text that is not a credential' },
     },
     'has a role that it may not use': {
       fault: () =>
