@@ -21,6 +21,13 @@ describe('the credentials of a snapshot', () => {
     await modify(world.store, storageClasses, { name: 'c' }, (found) => ({ ...found, parameters }));
     await settle();
   };
+  const setOwn = async (token: string): Promise<void> => {
+    await modify(world.store, volumes, { namespace: 'default', name: 'v' }, (found) => ({
+      ...found,
+      parameters: { token },
+    }));
+    await settle();
+  };
   const create = async (): Promise<void> => {
     const metadata = { finalizers: [snapshotFinalizer] };
     await world.store.create(snapshots, { ...key, source: { volume: 'v' }, metadata });
@@ -52,13 +59,36 @@ describe('the credentials of a snapshot', () => {
   it('are those that its volume has at the time of the call', async () => {
     await world.createVolume({ parameters: { token: 'own' } });
     await create();
-    await modify(world.store, volumes, { namespace: 'default', name: 'v' }, (found) => ({
-      ...found,
-      parameters: { token: 'renewed' },
-    }));
-    await settle();
+    await setOwn('renewed');
     await remove();
     expect(world.driver.tokenOf('deleteSnapshot')).to.equal('renewed');
+  });
+
+  it('are the last ones of its volume once that is deleted', async () => {
+    await world.createVolume({ parameters: { token: 'own' } });
+    await create();
+    await setOwn('renewed');
+    await world.deleteVolume();
+    await remove();
+    expect(await snapshot()).to.equal(undefined);
+    expect(world.driver.tokenOf('deleteSnapshot')).to.equal('renewed');
+  });
+
+  it('are tried again once its volume has others of its own', async () => {
+    await world.createVolume({ parameters: { token: 'own' } });
+    refuse();
+    await create();
+    expect(await snapshot()).to.include({ status: 'Failed' });
+    const calls = world.driver.calls.length;
+    await settle();
+    expect(world.driver.calls, 'no call without a change').to.have.length(calls);
+    await setOwn('still-refused');
+    expect(world.driver.tokenOf('createSnapshot')).to.equal('still-refused');
+    expect(await snapshot()).to.include({ status: 'Failed' });
+    world.driver.failsOn = {};
+    await setOwn('good');
+    expect(await snapshot()).to.include({ status: 'Ready' });
+    expect(world.driver.tokenOf('createSnapshot')).to.equal('good');
   });
 
   it('are not those of a later volume with the name of its source', async () => {

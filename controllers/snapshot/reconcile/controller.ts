@@ -59,6 +59,8 @@ export function snapshotController(options: SnapshotControllerOptions): Controll
         before.handle !== volume.handle ||
         before.failureMessage !== volume.failureMessage ||
         before.snapshotsInFlight !== volume.snapshotsInFlight ||
+        // A credential of its own is also that of its snapshots.
+        !jsonEqual(before.parameters, volume.parameters) ||
         !jsonEqual(before.attachments, volume.attachments),
     )
     .watches(

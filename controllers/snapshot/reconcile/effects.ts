@@ -4,7 +4,7 @@ import type { ProvisionedOptions } from '../../provisioned/contract.js';
 import { ProvisionedEffects } from '../../provisioned/effects.js';
 import { leaveInFlight } from '../../provisioned/in-flight.js';
 import { requireSeen } from '../../provisioned/retries.js';
-import { holderOf } from '../../secret/index.js';
+import { holderOf, isSealed, sealedBody } from '../../secret/index.js';
 import { storageClasses } from '../../storage-class/kind.js';
 import { type Volume, volumes } from '../../volume/kind.js';
 import { type Snapshot, type SnapshotStatus, snapshots } from '../kind.js';
@@ -32,6 +32,11 @@ export function withHome(
   const { topology } = snapshot;
   if (topology !== undefined && Object.keys(topology).length > 0) return snapshot;
   return known?.topology === undefined ? snapshot : { ...snapshot, topology: known.topology };
+}
+
+/** A parameter value for comparisons: copies of one sealed literal are different texts, but have the same body. */
+export function bodyOf(value: string): string {
+  return isSealed(value) ? sealedBody(value) : value;
 }
 
 /** A driver with the inputs of a call. */
@@ -105,22 +110,46 @@ export class SnapshotEffects extends ProvisionedEffects<Snapshot, SnapshotField,
   }
 
   /**
-   * The parameters that the source has itself, or had when it was deleted: a credential among them comes before that of
-   * the class, which may be for another account.
+   * Captures the parameters that the source itself has now, such as a renewed credential, because the source may be
+   * deleted before its snapshot. A failed creation is repeated with them. Returns whether they differed.
+   */
+  async captureOwn(
+    request: ReconcileContext,
+    snapshot: Snapshot,
+    source: Volume | undefined,
+  ): Promise<boolean> {
+    const { driverParameters, ownParameters = [], status } = snapshot;
+    if (this.part === 'node' || !source || !driverParameters) return false;
+    const own = source.parameters ?? {};
+    const names = Object.keys(own);
+    const isCaptured = (name: string): boolean =>
+      ownParameters.includes(name) &&
+      bodyOf(own[name] ?? '') === bodyOf(driverParameters[name] ?? '');
+    if (names.length === ownParameters.length && names.every(isCaptured)) return false;
+    await this.write(request, snapshot, {
+      driverParameters: { ...driverParameters, ...this.#reboundOf(source, snapshot) },
+      ownParameters: names,
+      ...(status === 'Failed' ? { failedWith: '' } : {}),
+    });
+    return true;
+  }
+
+  /**
+   * The parameters that the source has itself, or had when they were captured last: a credential among them comes before
+   * that of the class, which may be for another account.
    */
   #ownParameters(snapshot: Snapshot): Parameters {
-    const { manager, resolver } = this.options;
     const { driverParameters = {}, ownParameters = [] } = snapshot;
-    const source = sourceIn(manager.informer(volumes).lister, snapshot);
-    if (source)
-      return resolver.rebind(
-        source.parameters ?? {},
-        holderOf(volumes, source),
-        holderOf(snapshots, snapshot),
-      );
+    const source = sourceIn(this.options.manager.informer(volumes).lister, snapshot);
+    if (source) return this.#reboundOf(source, snapshot);
     return Object.fromEntries(
       Object.entries(driverParameters).filter(([key]) => ownParameters.includes(key)),
     );
+  }
+
+  #reboundOf(source: Volume, snapshot: Snapshot): Parameters {
+    const [from, to] = [holderOf(volumes, source), holderOf(snapshots, snapshot)];
+    return this.options.resolver.rebind(source.parameters ?? {}, from, to);
   }
 }
 

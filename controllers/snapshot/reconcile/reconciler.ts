@@ -8,8 +8,13 @@ import { driverErrorOf } from '../../provisioned/retries.js';
 import { storageClasses } from '../../storage-class/kind.js';
 import { liveClass } from '../../references/live-class.js';
 import { volumes } from '../../volume/kind.js';
-import { isSealed, sealedBody } from '../../secret/index.js';
-import { SnapshotEffects, type SnapshotControllerOptions, sourceIn, withHome } from './effects.js';
+import {
+  bodyOf,
+  SnapshotEffects,
+  type SnapshotControllerOptions,
+  sourceIn,
+  withHome,
+} from './effects.js';
 import { Handover } from './handover.js';
 import { type Snapshot, snapshots } from '../kind.js';
 import { SnapshotCreation } from './creation.js';
@@ -20,11 +25,6 @@ import type { Reason } from '../../reasons/index.js';
 
 /** Time until a probe is repeated that a rate limit refused without a time, milliseconds. */
 const throttledMs = 60_000;
-
-/** A parameter value for comparisons: copies of one sealed literal are different texts, but have the same body. */
-function bodyOf(value: string): string {
-  return isSealed(value) ? sealedBody(value) : value;
-}
 
 /** Effects of the snapshot state machine; decisions are in plan.ts. */
 export class SnapshotReconciler {
@@ -50,6 +50,7 @@ export class SnapshotReconciler {
     const snapshot = await this.#options.store.get(snapshots, request.key);
     if (!snapshot) return done();
     const situation = this.#situation(snapshot);
+    if (await this.#effects.captureOwn(request, snapshot, situation.source)) return requeueAfter(0);
     const isSettled = snapshot.status === 'Ready' || snapshot.status === 'Failed';
     if (isSettled && this.#effects.callingProcess(situation.snapshot).type === 'waits')
       await this.#handover.releaseSource(snapshot, request);
@@ -110,17 +111,18 @@ export class SnapshotReconciler {
     const inputs = [
       `snapshot@${snapshot.metadata.generation}`,
       ...secretVersions(manager, { ...storageClass?.parameters, ...captured }, snapshot),
-      ...this.#changesOfClass(storageClass?.parameters, captured, snapshot),
+      ...this.#changes({ ...storageClass?.parameters, ...source?.parameters }, captured, snapshot),
     ].join(' ');
     return { snapshot, source, inputs, probeDue: this.#probes.isDue(snapshot.metadata.uid) };
   }
 
   /**
-   * The parameters of the class that changed since they were captured, such as another credential, as inputs of a
-   * failure. None if nothing changed: such a failure has the same inputs as one that an earlier release recorded.
+   * The parameters of the class and the source that changed since they were captured, such as another credential, as
+   * inputs of a failure. None if nothing changed: such a failure has the same inputs as one that an earlier release
+   * recorded.
    */
-  #changesOfClass(
-    parameters: Parameters = {},
+  #changes(
+    parameters: Parameters,
     captured: Parameters = {},
     snapshot: Snapshot,
   ): readonly string[] {
