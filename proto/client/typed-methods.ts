@@ -1,3 +1,4 @@
+import { messageOf, StatusError } from 'kedge/objects';
 import type { ApiClient, CallOptions } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
 import { serviceDefinitions } from '../gen/services.js';
@@ -40,12 +41,28 @@ interface AnyDefinition extends Codec<never, unknown> {
   readonly responseStream: boolean;
 }
 
+/** The error for an answer that the generated codec can't read, such as one with an enum value of a later release. */
+function unreadable(id: string, error: unknown): StatusError {
+  return new StatusError({
+    code: 'Internal',
+    reason: 'UnreadableAnswer',
+    message: `the answer of ${id} can't be read: ${messageOf(error)}; use @kedge/api of the release of the server, or ApiClient.call, which returns unknown values of enums as numbers`,
+    cause: error,
+  });
+}
+
 function typedMethod(api: ApiClient, definition: AnyDefinition): unknown {
   const id = definition.path
     .slice(1)
     .replace(/^\w+\./, '')
     .replace('/', '.');
-  const { responseDeserialize: decode } = definition;
+  const decode = (bytes: Buffer): unknown => {
+    try {
+      return definition.responseDeserialize(bytes);
+    } catch (error) {
+      throw unreadable(id, error);
+    }
+  };
   if (definition.responseStream)
     return async function* (request: JsonObject, signal: AbortSignal): AsyncIterable<unknown> {
       for await (const bytes of api.streamBytes(id, request, signal)) yield decode(bytes);

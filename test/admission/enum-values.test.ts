@@ -191,10 +191,7 @@ describe('a value that an enum of the API does not have', () => {
   it('fails a read over gRPC if it is stored, with the object, and can be replaced over REST', async () => {
     const key = { namespace: 'default', name: 'newer' };
     const spec = { storageClassName: 'local', size: '1Gi', accessMode: 'ReadWriteOnce' };
-    await api.store.create(
-      volumes,
-      asObject({ ...key, ...spec, reclaimPolicy: 'archive' }) as never,
-    );
+    await api.store.create(volumes, { ...key, ...spec, reclaimPolicy: 'archive' } as never);
     using client = kedgeClient({ server: api.grpcAddress, token: 'root' });
     const reads: Readonly<Record<string, () => Promise<unknown>>> = {
       get: () => client.volumes.get(key),
@@ -228,5 +225,17 @@ describe('a value that an enum of the API does not have', () => {
       expect(JSON.stringify(read), path).to.equal(JSON.stringify(around(99)));
       expect(Buffer.from(schemas.encode(message, read)), path).to.deep.equal(bytes);
     }
+  });
+
+  it('ends a typed method, whose types do not have it, with a StatusError that names the way to read it', async () => {
+    using client = kedgeClient({ server: api.grpcAddress, token: 'root' });
+    const bytes = Buffer.from(schemas.encode(schemas.message('api.Volume'), { reclaimPolicy: 99 }));
+    Object.defineProperty(client.api, 'callBytes', { value: () => Promise.resolve(bytes) });
+    const failure = await rejection(client.methods.volume.get({ namespace: 'default', name: 'a' }));
+    expect(failure?.reason).to.equal('UnreadableAnswer');
+    expect(failure?.message).to.contain('Unrecognized enum value 99 for enum Volume_ReclaimPolicy');
+    expect(failure?.message).to.contain('ApiClient.call');
+    const read = await client.api.call('VolumeService.Get', { namespace: 'default', name: 'a' });
+    expect(read).to.include({ reclaimPolicy: 99 });
   });
 });
