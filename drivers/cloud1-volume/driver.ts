@@ -140,7 +140,7 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
       ...(await checkScopes(api, endpoint, request)),
       ...((await driver.check?.(request)) ?? []),
     ],
-    orphans: (request) => listResources(api, request, cluster),
+    orphans: (request) => listResources(api, request, cluster, label),
     find: (request) => findVolume(api, request, label),
   };
 }

@@ -85,14 +85,15 @@ function scopeRow({ scope, needed }: (typeof allScopes)[number]): PermissionRepo
   return { permission: scope, state: 'unknown', needed };
 }
 
-function volumeResource(volume: CloudVolume): ProviderResource {
-  const { id, name, sizeGib, description, droplets } = volume;
+function volumeResource(volume: CloudVolume, label: string): ProviderResource {
+  const { id, name, sizeGib, description, droplets, region } = volume;
   const [instance] = droplets;
   return {
     type: 'volume',
     handle: id,
     name,
     sizeBytes: bytesOf(sizeGib),
+    topology: { [label]: region },
     ...markOf(description),
     ...(instance === undefined ? {} : { instance }),
   };
@@ -114,11 +115,15 @@ function snapshotResource(
   };
 }
 
-/** The volumes in the region of a class, and their snapshots. */
+/**
+ * The volumes of the account in every region, because a class may have had another one before, and the snapshots of
+ * those in the region of the class.
+ */
 export async function listResources(
   api: Cloud1Api,
   request: OrphanRequest,
   cluster: string,
+  label: string,
 ): Promise<OrphanListing> {
   const caller = classCallerOf(request);
   const { region = '' } = request.parameters;
@@ -126,11 +131,12 @@ export async function listResources(
   const warnings = [
     "snapshots of deleted volumes can't be listed: the token has no scope for all snapshots; look for names that begin with kedge- in DigitalOcean's console",
   ];
-  const query: Readonly<Record<string, string>> = region === '' ? {} : { region };
-  for (const volume of await api.volumes(caller, query)) {
-    const resource = volumeResource(volume);
+  for (const volume of await api.volumes(caller, {})) {
+    const resource = volumeResource(volume, label);
     if (!request.all && resource.cluster !== cluster) continue;
     resources.push(resource);
+    // A request for each volume: the class of its own region makes it.
+    if (region !== '' && volume.region !== region) continue;
     try {
       for (const snapshot of await api.snapshotsOf(caller, volume.id))
         if (request.all || snapshot.name.startsWith('kedge-'))
@@ -156,5 +162,5 @@ export async function findVolume(
   label: string,
 ): Promise<ProviderResource> {
   const volume = await api.volume(classCallerOf(request), request.handle);
-  return { ...volumeResource(volume), topology: { [label]: volume.region } };
+  return volumeResource(volume, label);
 }

@@ -242,6 +242,16 @@ describe('cloud1-volume', () => {
     expect(warnings[0]).to.contain('snapshots of deleted volumes');
   });
 
+  it('lists orphans in every region: no class may name the one of an earlier class', async () => {
+    await volume().provision();
+    const { signal } = new AbortController();
+    const parameters = { ...cloud.parameters, region: 'nyc3' };
+    const listing = await driver.orphans!({ parameters, node: here, signal });
+    expect(listing.resources.map(({ name, topology }) => ({ name, topology }))).to.deep.equal([
+      { name: `kedge-${uid}`, topology: { 'svc.io/region': 'fra1' } },
+    ]);
+  });
+
   it('has no record of a deletion by name once the volume is absent, also after a lost answer', async () => {
     for (const answer of ['given', 'lost'] as const) {
       const one = volume();
