@@ -97,6 +97,10 @@ export const attacks: readonly Attack[] = [
   { name: 'messages of the kernel', script: 'exec 3</dev/kmsg' },
   { name: 'socket of the engine', script: 'test -S $SOCKET -a -w $SOCKET', alsoAsUser: true },
   { name: 'a device of its own', script: 'mknod /tmp/$$ b 7 0 && rm /tmp/$$' },
+  {
+    name: 'the mode of a device of the machine',
+    script: 'm=$(stat -c %a /dev/full) && chmod 600 /dev/full && chmod $m /dev/full',
+  },
   { name: 'loop devices', script: 'exec 3</dev/loop-control' },
   {
     name: 'disks of the machine',

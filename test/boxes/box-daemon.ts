@@ -7,7 +7,7 @@ import { ProcessRuntime, type WorkloadSpec, type WorkloadState } from '@kedge/co
 /** A command for the runtime. */
 export type BoxOrder =
   | { readonly type: 'start'; readonly spec: WorkloadSpec }
-  | { readonly type: 'observe'; readonly id: string }
+  | { readonly type: 'observe' | 'remove'; readonly id: string }
   | { readonly type: 'requestStop'; readonly id: string; readonly graceMs: number }
   | {
       readonly type: 'exec';
@@ -42,6 +42,9 @@ async function answer(order: BoxOrder): Promise<BoxAnswer> {
       return {};
     case 'observe':
       return { state: await runtime.observe(order.id) };
+    case 'remove':
+      await runtime.remove(order.id);
+      return {};
     case 'requestStop':
       await runtime.requestStop(order.id, order.graceMs);
       return {};

@@ -119,6 +119,13 @@ export class BoxDaemon {
     return readFile(join(this.base, 'data/instances', boxId, 'output.log'), 'utf8');
   }
 
+  /** Lets every user of the machine enter the folders of the runs. */
+  async openRuns(): Promise<void> {
+    const runs = join(this.base, 'data/instances', boxId);
+    for (const path of [join(this.base, 'data/instances'), runs, join(runs, 'run-1')])
+      await chmod(path, 0o755);
+  }
+
   /** Ends the workload and the daemon, and removes their files. */
   async close(): Promise<void> {
     await this.succeed({ type: 'requestStop', id: boxId, graceMs: 0 });

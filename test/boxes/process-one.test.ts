@@ -1,4 +1,4 @@
-import { mkdir, rename, rm, rmdir, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
@@ -159,21 +159,27 @@ for (const who of everybody)
   });
 
 for (const who of everybody)
-  it(`a workload of ${who} is told where volumes of others may be anywhere, and a missing directory of volumes is made`, async function () {
+  it(`a workload of ${who} is told where volumes of others may be anywhere, and sees none that are in /tmp and /var/tmp`, async function () {
     requireDevices(this);
     this.timeout(180_000);
+    const inTmp = `/tmp/kedge-box-${process.pid}`;
     const missing = `/var/tmp/kedge-box-${process.pid}`;
-    const daemon = await BoxDaemon.start(who, { volumeDirectories: ['/tmp', missing] });
+    const volumeDirectories = ['/var', '/tmp', missing];
+    const daemon = await BoxDaemon.start(who, { volumeDirectories });
+    await mkdir(inTmp);
+    await chmod(inTmp, 0o777);
     try {
-      await daemon.run(['/bin/sh', '-c', `touch ${missing}/x /tmp/kedge-box-x`]);
+      await daemon.run(['/bin/sh', '-c', `ls -A /tmp /var/tmp; touch ${inTmp}/x ${missing}/x`]);
       expect(await daemon.ended()).to.include({ exitCode: 1 });
       expect(await daemon.log())
-        .to.contain('volumes may be anywhere below /tmp (storage.hostPathAllowlist)')
+        .to.contain('volumes may be anywhere below /var (storage.hostPathAllowlist)')
+        .and.contain(`cannot touch '${inTmp}/x'`)
         .and.contain(`cannot touch '${missing}/x'`)
-        .and.not.contain('kedge-box-x');
+        .and.contain('/tmp:\n\n/var/tmp:\n')
+        .and.not.contain('below /tmp');
+      expect(await readdir(inTmp)).to.deep.equal([]);
     } finally {
       await daemon.close();
-      await rmdir(missing);
-      await rm('/tmp/kedge-box-x', { force: true });
+      await rm(inTmp, { recursive: true });
     }
   });

@@ -66,6 +66,8 @@ export interface ExecTarget {
    * sandbox.
    */
   readonly privileges: readonly string[] | undefined;
+  /** The words before the command that filter its system calls, as the workload was started with. */
+  readonly filter: readonly string[];
   /** Files of the control groups of the workload, which the command joins. */
   readonly groups: readonly string[];
   readonly clock: Clock;
@@ -78,7 +80,7 @@ export interface ExecTarget {
  * nsenter, setpriv or script
  */
 export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise<ExecProcess> {
-  const { pid, mode, clock, privileges, groups } = target;
+  const { pid, mode, clock, privileges, filter, groups } = target;
   const boxed = privileges !== undefined;
   await untilItsRoot(pid, boxed, clock);
   const env = await startedWith(pid);
@@ -87,7 +89,7 @@ export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise
   const enter = ['--target', String(pid), ...user, '--mount', ...box, '--root', '--wd', '--'];
   const kept = privileges ?? (mode === 'user' ? withoutRights : []);
   const become = ['/bin/sh', '-c', becomeCommand, 'kedge', ...spec.command];
-  const reduced = ['setpriv', '--pdeathsig', 'KILL', ...kept, '--', ...become];
+  const reduced = ['setpriv', '--pdeathsig', 'KILL', ...kept, '--', ...filter, ...become];
   const join = groups.map((procs) => `echo 0 >${shellWord(procs)} || exit 126`).join('; ');
   const joined = join === '' ? [] : ['/bin/sh', '-c', `${join}; exec "$@"`, 'kedge'];
   const nsenter = [...joined, await tool('nsenter'), ...enter];

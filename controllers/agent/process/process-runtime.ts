@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, sleep } from 'kedge';
 import { type ControllerPolicy, defaultPolicy } from '../../policy/policy.js';
@@ -29,8 +29,9 @@ import { keepLogBounded, readPreviousRun, readProcessLog } from './process-log.j
 import { privilegesOf } from './privileges.js';
 import { Launcher } from '../launch/launcher.js';
 import { scripts } from '../launch/scripts.js';
+import { removeRuns } from './remove-runs.js';
 import { RunEnds } from './run-ends.js';
-import { bindLines, groupsOf, lastRunIn, makeRunFolder } from './run-folder.js';
+import { bindLines, groupsOf, lastRunIn, makeRunFolder, rightsIn } from './run-folder.js';
 import { abandonedBecause } from './run-start.js';
 import { RunStarts } from './run-starts.js';
 import { RunWatches } from './run-watches.js';
@@ -50,10 +51,7 @@ export interface ProcessRuntimeOptions {
   readonly directory: string;
   /** Private directories and files of the daemon, which are hidden from workloads. */
   readonly hiddenDirectories: readonly string[];
-  /**
-   * Directories with volumes of several workloads: a workload sees only its own volumes. Missing ones below /tmp and
-   * /var/tmp are created. Default: none.
-   */
+  /** Directories with volumes of several workloads: a workload sees only its own volumes. Default: none. */
   readonly volumeDirectories?: readonly string[];
   readonly clock: Clock;
   /** Default: the policy of an unconfigured daemon. */
@@ -275,11 +273,9 @@ export class ProcessRuntime implements Runtime {
     if (mode.type === 'unavailable' || state.state !== 'running')
       throw new Error(`workload ${id} is not running`);
     const directory = this.#runDirectory(id, state.run);
-    const boxed = readProcessId(join(directory, 'pid'))?.boxed === true;
-    const kept = boxed ? readIfExists(join(directory, 'privileges')) : undefined;
-    const privileges = kept?.trim().split('\n');
     const groups = await this.#groups.procs(id);
-    const box = { ...state, mode: mode.type, privileges, groups, clock: this.#options.clock };
+    const { clock } = this.#options;
+    const box = { ...state, ...rightsIn(directory), mode: mode.type, groups, clock };
     const command = await execInProcess(box, spec);
     this.#commands.add(id, command);
     return command;
@@ -290,7 +286,7 @@ export class ProcessRuntime implements Runtime {
     this.#watches.unwatch(id);
     this.#ends.forget(id);
     await this.#groups.remove(id);
-    await rm(this.#workload(id), { recursive: true, force: true });
+    await removeRuns(this.#workload(id));
   }
 
   close(): void {

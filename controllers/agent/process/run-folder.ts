@@ -5,7 +5,9 @@ import type { PreparedGroup } from './cgroup/workload-groups.js';
 import { sourceWithoutLinks } from '../runtime/mount-source.js';
 import type { WorkloadMount } from '../runtime/runtime.js';
 import type { LaunchFile } from '../launch/launcher.js';
-import { namesIn, readIfExists } from '../launch/process-table.js';
+import { namesIn, readIfExists, readProcessId } from '../launch/process-table.js';
+import type { ExecTarget } from './process-exec.js';
+import { filterWords } from './set-id-filter.js';
 
 /** The input of a supervisor in the folder of its run. */
 export interface RunFolder {
@@ -55,8 +57,27 @@ export function lastRunIn(workload: string): number {
  * The files through which the last run in the folder of a workload joined its control groups; empty if it joined none.
  */
 export function groupsOf(workload: string): readonly string[] {
-  const file = join(workload, `run-${lastRunIn(workload)}`, 'groups');
-  return (readIfExists(file) ?? '').split('\n').filter((line) => line !== '');
+  return linesOf(join(workload, `run-${lastRunIn(workload)}`, 'groups')) ?? [];
+}
+
+/**
+ * How the workload of a run was started: arguments of setpriv(1), undefined if an earlier release started it without a
+ * sandbox, and the words that filter its system calls.
+ */
+export function rightsIn(directory: string): Pick<ExecTarget, 'privileges' | 'filter'> {
+  if (readProcessId(join(directory, 'pid'))?.boxed !== true)
+    return { privileges: undefined, filter: [] };
+  const [privileges, filter = []] = ['privileges', 'filter'].map((name) =>
+    linesOf(join(directory, name)),
+  );
+  return { privileges, filter };
+}
+
+/** The lines of a file of a run that are not empty; undefined without the file. */
+function linesOf(file: string): readonly string[] | undefined {
+  return readIfExists(file)
+    ?.split('\n')
+    .filter((line) => line !== '');
 }
 
 function textOf(lines: readonly string[]): string {
@@ -64,7 +85,7 @@ function textOf(lines: readonly string[]): string {
 }
 
 /**
- * Creates the folder of a run, and those directories with volumes of several workloads that are below /tmp or /var/tmp.
+ * Creates the folder of a run. No other user can enter it, because the temporary files of the run will be in it.
  * @returns the files of the folder, which are written when the supervisor is started
  */
 export async function makeRunFolder(
@@ -72,20 +93,12 @@ export async function makeRunFolder(
   { binds, words, hiddenDirectories, volumeDirectories, group }: RunFolder,
 ): Promise<readonly LaunchFile[]> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  // The sandbox hides these directories. One that is created on the host later would be visible in running workloads.
-  // Outside of /tmp and /var/tmp the sandbox mounts its own directories, because a disk may be mounted on the host's
-  // later.
-  for (const path of volumeDirectories.filter((line) => /^\/(var\/)?tmp\//.test(line)))
-    await mkdir(path, { recursive: true }).catch((error: NodeJS.ErrnoException) => {
-      // If kedged can't create the directory, it also creates no volume there.
-      if (!['EACCES', 'EROFS', 'EEXIST', 'ENOTDIR', 'EPERM'].includes(error.code ?? ''))
-        throw error;
-    });
   const texts = {
     binds: binds.join(''),
     hidden: textOf(hiddenDirectories),
     shared: textOf(volumeDirectories),
     privileges: textOf(words),
+    filter: textOf(filterWords()),
     ...(group.procs.length > 0 && { groups: textOf(group.procs) }),
     ...(group.limits.length > 0 && { limits: textOf(group.limits.map(limitLine)) }),
     ...(group.unenforced !== undefined && { unenforced: group.unenforced }),

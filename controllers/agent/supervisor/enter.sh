@@ -79,11 +79,16 @@ system_mount() {
   case $1 in
   /proc | /proc/* | /sys | /sys/* | /dev | /dev/*) ;;
   /etc | /etc/* | /usr | /usr/* | /bin | /sbin | /lib | /lib/* | /lib32 | /lib64 | /libx32) ;;
-  /nix | /nix/store | /gnu | /gnu/store | /home | /opt | /root | /tmp) ;;
+  /nix | /nix/store | /gnu | /gnu/store | /home | /opt | /root) ;;
   /run | /run/lock | /run/shm | /run/user | "/run/user/$user") ;;
-  /var | /var/cache | /var/lib | /var/log | /var/opt | /var/spool | /var/tmp) ;;
+  /var | /var/cache | /var/lib | /var/log | /var/opt | /var/spool) ;;
   *) return 1 ;;
   esac
+}
+
+# Whether the path is below one of the directories of temporary files, which show nothing of the host.
+below_temporary() {
+  case $1 in /tmp/* | /var/tmp/*) ;; *) return 1 ;; esac
 }
 
 # Sets $hidden to the directories and files of the daemon, one a line.
@@ -103,8 +108,10 @@ cover_shared() {
     resolve "$line"
     [ -d "$resolved" ] || continue
     case $resolved in
+    # They show nothing of the host.
+    /tmp | /var/tmp) continue ;;
     / | /bin | /sbin | /lib* | /usr | /usr/bin | /usr/lib* | /usr/sbin | /etc | /proc | /proc/* | /sys | /sys/* | \
-      /dev | /dev/* | /run | /nix | /nix/store | /gnu | /gnu/store | /tmp | /var | /var/tmp)
+      /dev | /dev/* | /run | /nix | /nix/store | /gnu | /gnu/store | /var)
       echo "kedge: volumes may be anywhere below $resolved (storage.hostPathAllowlist): this workload reads those of others" >&2
       continue
       ;;
@@ -115,11 +122,14 @@ cover_shared() {
   done <"/.host$directory/shared"
 }
 
-# Refuses as refuse does, with the reason where path $3 is below a directory of volumes.
+# Refuses as refuse does, with the reason where path $3 is below a directory of volumes or of temporary files.
 refuse_missing() {
   for line in $shared; do
     case $3/ in "${line%/}"/*) refuse "$1" "$2; $line holds volumes (storage.hostPathAllowlist), of which a workload sees its own alone: mount one" ;; esac
   done
+  case $3 in
+  /tmp/* | /var/tmp/*) refuse "$1" "$2; /tmp and /var/tmp are empty directories of each run: mount a volume, or keep the file elsewhere" ;;
+  esac
   refuse "$1" "$2"
 }
 
@@ -159,9 +169,12 @@ sort_mounts() {
     line=${line#* }
     flags=${line%% *}$tab$target$newline$flags
     case $target in *\\*) target=$(printf '%b.' "$target") && target=${target%.} ;; esac
-    case $target in / | *"$newline"*) continue ;; esac
+    # The run has these two itself.
+    case $target in / | /tmp | /var/tmp | *"$newline"*) continue ;; esac
     list=dropped
-    if system_mount "$target"; then
+    if below_temporary "$target"; then
+      :
+    elif system_mount "$target"; then
       list=kept
     else
       case $words in *"$newline$target/"*) list=kept ;; esac
@@ -213,11 +226,15 @@ make_planned() {
   said=$(mount --all --fstab "$1" 2>&1) || fail "$said"
 }
 
-# Sets $options to those that show path $1 of the host read-only. An ordinary user may not take nosuid, nodev and
-# noexec of its mount away.
+# Sets $options to those that show path $1 of the host read-only.
 read_only() {
   options=,ro
-  if [ "$user" = 0 ]; then return; fi
+  if [ "$user" != 0 ]; then keep_flags "$1"; fi
+}
+
+# Adds to $options what the mount of path $1 of the host has of nosuid, nodev and noexec: an ordinary user may not
+# take them away.
+keep_flags() {
   longest=
   found=
   for line in $flags; do
@@ -231,15 +248,23 @@ read_only() {
   done
 }
 
-# Plans to show path $1 of the host at $2 as it is mounted, with mount option $3 (bind or rbind). The machine's
-# files are read-only, but for those that everybody may write.
+# Plans to show path $1 of the host at $2 as it is mounted, read-only, with mount option $3 (bind or rbind).
 show() {
-  options=
-  case $1 in
-  /tmp | /tmp/* | /var/tmp | /var/tmp/*) ;;
-  *) read_only "$1" ;;
-  esac
+  read_only "$1"
   plan "$1" "$2" none "$3$options"
+}
+
+# Plans to show a directory of this run, at $2, in place of $1, which is /tmp or /var/tmp: what is left in the host's
+# could be a program with the set-user-ID bit, and any user of the machine would have the rights of the workload's. A
+# directory takes no memory. No other user of the machine passes the folder of the run, which is its parent.
+show_temporary() {
+  own=$directory/temporary${1%/tmp}
+  mkdir -p -- "$own"
+  # With -p the mode would be ignored where the directory exists, and its parent would have it.
+  mkdir -m 1777 -- "$own/tmp"
+  options=
+  keep_flags "$own"
+  plan "$own/tmp" "$2" none "bind,nosuid,nodev$options"
 }
 
 # A /proc of its own at $1: it shows the processes of this pid namespace, and changes nothing of the machine.
@@ -254,13 +279,15 @@ make_proc() {
   done
 }
 
-# The devices that every program may use, at $1, with terminals and shared memory of its own.
+# The devices that every program may use, at $1, with terminals and shared memory of its own. Devices on a read-only
+# mount can be written, but have their mode and owner, which those of the host would share.
 make_dev() {
+  read_only /dev
   mkdir "$1/pts" "$1/shm"
   for below in null zero full random urandom tty; do
     [ -c "/dev/$below" ] || continue
     : >"$1/$below"
-    plan "/dev/$below" "$1/$below" none bind
+    plan "/dev/$below" "$1/$below" none "bind$options"
   done
   set --  "$1"
   for below in fd stdin stdout stderr; do if [ -L "/dev/$below" ]; then set -- "$@" "/dev/$below"; fi; done
@@ -306,12 +333,16 @@ show_directory() {
   /sys) make_sys "$2" && return ;;
   /dev) make_dev "$2" && return ;;
   /run) make_run "$2" && return ;;
+  /tmp | /var/tmp)
+    show_temporary "$1" "$2"
+    return
+    ;;
   esac
   # A tmpfs covers it later.
   if hidden_from_it "$1"; then return; fi
   if [ "$user" = 0 ]; then
     show "$1" "$2" bind
-    show_writable "$1" "$2"
+    show_var_tmp "$1" "$2"
     case $kept in *"$newline$1/"*) ;; *) return 0 ;; esac
     for below in $kept; do
       case $below in "$1"/*) [ ! -e "$below" ] || show "$below" "$2${below#"$1"}" bind ;; esac
@@ -333,12 +364,12 @@ show_directory() {
     ;;
   esac
   show "$1" "$2" rbind
-  show_writable "$1" "$2"
+  show_var_tmp "$1" "$2"
 }
 
-# Plans to show what everybody may write below directory $1 of the host, in directory $2.
-show_writable() {
-  case $1 in /var) [ ! -d /var/tmp ] || [ -L /var/tmp ] || plan /var/tmp "$2/tmp" none rbind ;; esac
+# Plans to show a /var/tmp of this run in directory $2, which shows directory $1 of the host, if that is /var.
+show_var_tmp() {
+  case $1 in /var) [ ! -d /var/tmp ] || [ -L /var/tmp ] || show_temporary /var/tmp "$2/tmp" ;; esac
 }
 
 # Makes entries for those of directory $1 (or "" for the root) in directory $2, which is ours, and the
@@ -388,7 +419,15 @@ mirror() {
   done
 }
 
-# Makes directory $1 exist without writing to the host: the deepest directory that exists is
+# Whether path $1 is in a volume that was mounted.
+in_volume() {
+  for line in $volumes; do
+    case $1/ in "${line%/}"/*) return 0 ;; esac
+  done
+  return 1
+}
+
+# Makes directory $1 exist without writing to the host or a volume: the deepest directory that exists is
 # covered by a tmpfs that shows the same entries, unless it is ours already.
 provide() {
   existing=$1
@@ -396,6 +435,14 @@ provide() {
   [ "$existing" = "$1" ] && return
   resolve "$existing"
   existing=$resolved
+  case $existing/ in
+  /tmp/* | /var/tmp/*)
+    if ! in_volume "$existing"; then
+      mkdir -p -- "$1"
+      return
+    fi
+    ;;
+  esac
   device=$(stat -c %d "$existing")
   [ -n "$ours" ] || ours=$(stat -c %d /)
   case " $ours " in
@@ -497,6 +544,7 @@ hides_programs() {
 mount_volume() {
   provide "$3" || fail "$3"
   open_target "$3"
+  volumes=$volumes$place$newline
   enter_source "$2" "$4" || fail "the volume at $3: its directory ${4:+"$4 "}does not exist, or is behind a symbolic link"
   place=$(pwd -P)
   place=${place#/.host}
@@ -543,9 +591,10 @@ mount --make-private /
 
 ours=
 made=
-# One that is made on the host later must not appear. Those of the shared temporary directories are there.
+volumes=
+# One that is made on the host later must not appear.
 while IFS= read -r line; do
-  case $line in /tmp/* | /var/tmp/*) continue ;; esac
+  if below_temporary "$line"; then continue; fi
   [ -d "$line" ] || provide "$line" || fail "$line"
 done <"/.host$directory/shared"
 exec 3>"/.host$directory/shares"
@@ -561,6 +610,7 @@ done <"/.host$directory/binds"
 # The daemon's own files (keys, database, other workloads' secrets) are no business of a workload.
 exec 3>"/.host$directory/covers"
 covered=
+read_only /dev/null
 while IFS= read -r line; do
   [ -e "$line" ] || continue
   # What is below a cover is covered.
@@ -571,12 +621,19 @@ while IFS= read -r line; do
   if [ -d "$line" ]; then
     plan kedge "$line" tmpfs ro,mode=0555,size=4k
   else
-    plan /dev/null "$line" none bind
+    plan /dev/null "$line" none "bind$options"
   fi
 done <"/.host$directory/hidden"
 make_planned "/.host$directory/covers"
 privileges=
 while IFS= read -r line; do privileges=$privileges$line$newline; done <"/.host$directory/privileges"
+filter=
+# A kedged that was not restarted since an upgrade writes none.
+if [ -f "/.host$directory/filter" ]; then
+  while IFS= read -r line; do filter=$filter$line$newline; done <"/.host$directory/filter"
+fi
+[ -n "$filter" ] ||
+  echo "kedge: this node can't filter system calls (perl, on x86-64 or arm64): the workload can leave setuid programs in its volumes" >&2
 umount -l /.host
 rmdir /.host
 [ ! -d /.covered ] || rmdir /.covered
@@ -634,4 +691,4 @@ exit "$code"
 '
 # Its variables are set last: none of them reaches a program before the command.
 # shellcheck disable=SC2086
-exec /bin/sh -c "$first" kedge "$identity" setpriv $privileges -- /bin/sh -c "$KEDGE_BECOME" kedge "$@"
+exec /bin/sh -c "$first" kedge "$identity" setpriv $privileges -- $filter /bin/sh -c "$KEDGE_BECOME" kedge "$@"

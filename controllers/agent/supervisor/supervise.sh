@@ -4,7 +4,7 @@
 #
 # usage: supervise.sh RUN_DIRECTORY root|user WORKING_DIRECTORY COMMAND [ARGUMENT...]
 #
-# RUN_DIRECTORY holds: binds, hidden, shared, privileges and groups (in), claimed/ (with supervisor and lock), errors, code, pid
+# RUN_DIRECTORY holds: binds, hidden, shared, privileges, filter and groups (in), claimed/ (with supervisor and lock), errors, code, pid
 # and exit (out). Standard output is the log.
 # The environment is fixed: the workload's variables are values of KEDGE_ENV_<n> in it.
 set -u
@@ -59,7 +59,14 @@ trap : HUP INT TERM
 set -- "${directory%/*}"/run-*
 if [ $# -gt 1 ]; then
   number=${directory##*-}
-  for earlier; do [ "${earlier##*-}" -ge "$number" ] || rm -rf -- "$earlier"; done
+  for earlier; do
+    [ "${earlier##*-}" -lt "$number" ] || continue
+    # An ordinary user's workload may have closed a directory in its /tmp.
+    rm -rf -- "$earlier" 2>/dev/null || {
+      chmod -R u+rwX -- "$earlier"
+      rm -rf -- "$earlier"
+    }
+  done
 fi
 
 while :; do
