@@ -9,7 +9,8 @@ import { instances } from '../instance/kind.js';
 import { PlayedRuntime } from '../testing/played-runtime.js';
 import { execVerbs } from './verbs.js';
 
-const commandsMax = 128;
+/** Maximum of a single account: half of all. */
+const commandsMax = 64;
 
 /** A command that runs until it is ended. */
 class Command implements ExecProcess {
@@ -69,7 +70,12 @@ const ended = [{ exit: { code: 0, signal: '' } }];
 describe('the bound of concurrent commands', () => {
   let store: EmbeddedStore;
   let runtime: CommandRuntime;
-  let call: (method: 'Exec' | 'Run', further?: AsyncIterable<JsonObject>, name?: string) => Call;
+  let call: (
+    method: 'Exec' | 'Run',
+    further?: AsyncIterable<JsonObject>,
+    name?: string,
+    account?: string,
+  ) => Call;
 
   beforeEach(async () => {
     store = await openStore({ engine: new MemoryEngine() });
@@ -82,10 +88,11 @@ describe('the bound of concurrent commands', () => {
     runtime.states.set(metadata.uid, { state: 'running', run: 1, pid: 1, startedAt: 1 });
     const parts = { store, clock: new FakeClock() } as unknown as ApiParts;
     const methods = execVerbs(parts, { runtimes: [runtime], agents: new ConnectedAgents(parts) });
-    call = (method, further = new Promised(), name = 'web-0') => {
+    call = (method, further = new Promised(), name = 'web-0', account = 'ann') => {
       const handler = methods.find(({ id }) => id === `ExecService.${method}`)?.handler;
       const left = new AbortController();
-      const context = { signal: left.signal } as CallContext;
+      const identity = { subject: account };
+      const context = { signal: left.signal, identity } as unknown as CallContext;
       const request = { namespace: 'default', name, command: ['true'] };
       const answers = (): AsyncIterable<JsonObject> => {
         if (handler?.type === 'bidi') return handler.call(context, request, further);
@@ -142,6 +149,32 @@ describe('the bound of concurrent commands', () => {
     runtime.commands[0]?.end();
     await Promise.race(calls.map(({ end }) => end));
     await expectRoomForOne();
+  });
+
+  it('leaves room for other accounts, of which each gets a part of the rest', async () => {
+    await full();
+    const started = async (account: string): Promise<number> => {
+      const before = runtime.commands.length;
+      for (;;) {
+        const { end } = call('Run', undefined, 'web-0', account);
+        const count = runtime.commands.length;
+        const refused = await Promise.race([
+          end,
+          eventually('the command', () => runtime.commands.length > count),
+        ]);
+        if (refused instanceof StatusError) {
+          expect(refused).to.include({ reason: 'TooManyCommands' });
+          return runtime.commands.length - before;
+        }
+      }
+    };
+    expect([await started('bob'), await started('eve'), await started('ann')]).to.deep.equal([
+      32, 16, 0,
+    ]);
+    expect(await call('Run').end)
+      .to.have.property('message')
+      .that.contains('64 commands of this account are running, and 48 of others')
+      .and.contains('the remaining 16 of 128 are reserved for other accounts');
   });
 
   for (const index of [0, 1])

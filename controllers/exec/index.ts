@@ -7,7 +7,8 @@
  * after 30 seconds without a start; ResourceExhausted (TooManyCommands).
  *
  * Caveats:
- * - A server runs at most 128 commands at a time.
+ * - A server runs at most 128 commands at a time. An account has at most as many as remain free: 64 if no other account
+ *   has any.
  * - A process whose parent has ended may survive the end of its command.
  */
 export { execVerbs } from './verbs.js';

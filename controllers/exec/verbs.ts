@@ -51,24 +51,38 @@ function specOf(request: JsonObject): ExecSpec {
   };
 }
 
-/** Number of running commands, shared by both methods. */
+/**
+ * Number of running commands, shared by both methods. An account may have as many as remain free after it: a single one
+ * has at most half of all, and each further one at most half of the rest.
+ */
 class Running {
+  readonly #accounts = new Map<string, number>();
   #count = 0;
 
   /** Reserves a slot, and returns its release. @throws StatusError ResourceExhausted */
-  enter(): () => void {
-    if (this.#count >= commandsMax)
-      throw new StatusError({
-        code: 'ResourceExhausted',
-        reason: 'TooManyCommands',
-        message: `${commandsMax} commands are running, which is the limit; end some, or retry later`,
-        retryAfterMs: 5_000,
-      });
-    this.#count += 1;
-    return () => {
-      this.#count -= 1;
-    };
+  enter({ uid, subject }: CallContext['identity']): () => void {
+    const account = uid ?? subject;
+    const own = this.#accounts.get(account) ?? 0;
+    if (own >= commandsMax - this.#count) throw tooMany(own, this.#count);
+    this.#add(account, 1);
+    return () => this.#add(account, -1);
   }
+
+  #add(account: string, change: 1 | -1): void {
+    this.#count += change;
+    const own = (this.#accounts.get(account) ?? 0) + change;
+    if (own > 0) this.#accounts.set(account, own);
+    else this.#accounts.delete(account);
+  }
+}
+
+function tooMany(own: number, all: number): StatusError {
+  return new StatusError({
+    code: 'ResourceExhausted',
+    reason: 'TooManyCommands',
+    message: `${own} commands of this account are running, and ${all - own} of others; the remaining ${commandsMax - all} of ${commandsMax} are reserved for other accounts; end some, or retry later`,
+    retryAfterMs: 5_000,
+  });
 }
 
 async function start(
@@ -182,8 +196,12 @@ async function* plain(
   yield* answers(command, signal);
 }
 
-async function* counted<T>(running: Running, source: () => AsyncIterable<T>): AsyncIterable<T> {
-  const leave = running.enter();
+async function* counted<T>(
+  running: Running,
+  { identity }: CallContext,
+  source: () => AsyncIterable<T>,
+): AsyncIterable<T> {
+  const leave = running.enter(identity);
   try {
     yield* source();
   } finally {
@@ -209,7 +227,7 @@ export function execVerbs(parts: ApiParts, options: ExecVerbOptions): readonly C
         // A request without `start` is authorized like any other, before its fields are checked.
         opening: (first) => (isJsonObject(first.start) ? first.start : {}),
         call: (context, request, further) =>
-          counted(running, () => interactive(parts, options, context, request, further)),
+          counted(running, context, () => interactive(parts, options, context, request, further)),
       },
     },
     {
@@ -217,7 +235,8 @@ export function execVerbs(parts: ApiParts, options: ExecVerbOptions): readonly C
       access,
       handler: {
         type: 'stream',
-        call: (context, request) => counted(running, () => plain(parts, options, context, request)),
+        call: (context, request) =>
+          counted(running, context, () => plain(parts, options, context, request)),
       },
     },
   ];
