@@ -46,6 +46,8 @@ export interface DaemonOptions {
   readonly prefix?: readonly string[];
   /** Whether to create the first token. Default: true, except with the argument --local. */
   readonly bootstrap?: boolean;
+  /** The directory in which its files are created. Default: that of temporary files, which workloads do not see. */
+  readonly parent?: string;
   /** Runs before the first start with the path of the data directory, which does not exist yet. */
   readonly prepare?: (data: string) => Promise<void>;
 }
@@ -85,7 +87,10 @@ export class TestDaemon {
 
   /** Starts a daemon and creates its first token, unless the options exclude that. */
   static async start(options: DaemonOptions = {}): Promise<TestDaemon> {
-    const daemon = new TestDaemon(await mkdtemp(join(tmpdir(), 'kedge-test-')), options);
+    const daemon = new TestDaemon(
+      await mkdtemp(join(options.parent ?? tmpdir(), 'kedge-test-')),
+      options,
+    );
     await options.prepare?.(daemon.data);
     await daemon.run();
     if (options.arguments?.includes('--local') || options.bootstrap === false) return daemon;

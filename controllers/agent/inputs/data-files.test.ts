@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -86,15 +86,46 @@ describe('data files', () => {
       expect(await modeOf(join(set, path)), path).to.equal(0o755);
     expect(await modeOf(files.directory)).to.equal(0o700);
     expect(await files.owners()).to.deep.equal(['owner']);
-    expect([await files.has('owner', 'set'), await files.has('owner', 'x')]).to.deep.equal([
-      true,
-      false,
-    ]);
     await files.close();
     expect(await files.owners()).to.deep.equal(['owner']);
     await files.remove('owner');
     await files.close();
     expect(await readdir(base)).to.deep.equal([]);
+  });
+
+  it('are written again into the same directory, whatever was removed or replaced', async () => {
+    const content = new Map([
+      ['deep/key', 'value'],
+      ['other', 'more'],
+    ]);
+    const set = files.at('owner', 'set');
+    const remains = () => files.remainsOf('owner', 'set', [...content.keys()]);
+    expect(await remains()).to.equal('absent');
+    await files.write('owner', 'set', content);
+    const { ino } = await stat(set);
+    for (const path of [
+      'deep',
+      'other',
+      '..data',
+      '..data/other',
+      '..data/deep',
+      '..data/deep/key',
+    ]) {
+      expect(await remains()).to.equal('whole');
+      await rm(join(set, path), { recursive: true });
+      expect(await remains(), path).to.equal('incomplete');
+      await files.write('owner', 'set', content);
+      expect(await seen(set)).to.deep.equal(Object.fromEntries(content));
+    }
+    await rm(join(set, 'other'));
+    await writeFile(join(set, 'other'), 'foreign');
+    expect(await remains()).to.equal('incomplete');
+    await files.write('owner', 'set', content);
+    expect([await remains(), await seen(set)]).to.deep.equal([
+      'whole',
+      Object.fromEntries(content),
+    ]);
+    expect((await stat(set)).ino, 'the directory that a workload mounted').to.equal(ino);
   });
 
   it('are below a folder that only the daemon can pass, also without a umask', async () => {

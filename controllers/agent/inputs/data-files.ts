@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Stats } from 'node:fs';
 import {
   chmod,
   lstat,
@@ -121,8 +122,14 @@ export class DataFiles {
   /** Creates the visible names, which are symbolic links through the current version, and removes obsolete ones. */
   async #link(directory: string, names: ReadonlySet<string>): Promise<void> {
     const there = new Set(await readdir(directory));
-    for (const name of names)
-      if (!there.has(name)) await symlink(join(current, name), join(directory, name));
+    for (const name of names) {
+      const path = join(directory, name);
+      if (there.has(name)) {
+        if ((await lstat(path)).isSymbolicLink()) continue;
+        await rm(path, { recursive: true });
+      }
+      await symlink(join(current, name), path);
+    }
     for (const name of there)
       if (!name.startsWith('..') && !names.has(name)) await rm(join(directory, name));
   }
@@ -134,12 +141,25 @@ export class DataFiles {
     }
   }
 
-  /** Whether a set exists; other programs may remove it, for example at the end of a session. */
-  async has(owner: string, set: string): Promise<boolean> {
-    return lstat(join(this.at(owner, set), current)).then(
-      () => true,
-      () => false,
-    );
+  /**
+   * What is left of a set: other programs and users may remove it, for example at the end of a session.
+   * @param paths those of its files
+   * @returns `absent` without its directory, which a workload that mounted it does not see again
+   */
+  async remainsOf(
+    owner: string,
+    set: string,
+    paths: readonly string[],
+  ): Promise<'whole' | 'incomplete' | 'absent'> {
+    const directory = this.at(owner, set);
+    if ((await lstatOf(directory)) === undefined) return 'absent';
+    for (const path of paths) {
+      const [name = ''] = path.split('/');
+      const link = await lstatOf(join(directory, name));
+      const file = await lstatOf(join(directory, current, path));
+      if (!link?.isSymbolicLink() || !file?.isFile()) return 'incomplete';
+    }
+    return (await lstatOf(join(directory, current))) ? 'whole' : 'incomplete';
   }
 
   /** Uids of owners with files. */
@@ -156,4 +176,12 @@ export class DataFiles {
   async close(): Promise<void> {
     await removeUnusedFolder(this.#directory);
   }
+}
+
+/** The status of a path without following a link at its end; undefined if it does not exist. */
+async function lstatOf(path: string): Promise<Stats | undefined> {
+  return lstat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
+    throw error;
+  });
 }

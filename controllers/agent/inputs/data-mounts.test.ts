@@ -24,6 +24,7 @@ class Place extends DataFiles {
   /** The content of the last write. */
   last: ReadonlyMap<string, string> = new Map();
   kept: readonly string[] = [];
+  remains: 'whole' | 'incomplete' | 'absent' = 'whole';
   readonly removed: string[] = [];
   override open(): Promise<void> {
     return this.problem === undefined ? Promise.resolve() : Promise.reject(new Error(this.problem));
@@ -33,8 +34,8 @@ class Place extends DataFiles {
     this.last = content;
     return this.open();
   }
-  override has(): Promise<boolean> {
-    return Promise.resolve(true);
+  override remainsOf(): Promise<'whole' | 'incomplete' | 'absent'> {
+    return Promise.resolve(this.remains);
   }
   override owners(): Promise<readonly string[]> {
     return Promise.resolve(this.kept);
@@ -57,17 +58,17 @@ describe('data mounts', () => {
     const sources = { configmaps, secrets, sealer: new Sealer(Buffer.alloc(32)) };
     const mounts = new DataMounts(place, sources, silentLogger);
     await mounts.open(new Set());
-    expect(await mounts.write(instance)).to.deep.include({ type: 'failed' });
+    expect(await mounts.write(instance, false)).to.deep.include({ type: 'failed' });
     expect(place.writes).to.equal(0);
     // An instance without mounted secrets or configmaps does not need the directory.
-    expect((await mounts.write({ ...instance, template: {} })).type).to.equal('ready');
+    expect((await mounts.write({ ...instance, template: {} }, false)).type).to.equal('ready');
     place.problem = undefined;
-    expect((await mounts.write(instance)).type).to.equal('ready');
-    expect((await mounts.write(instance)).type).to.equal('ready');
+    expect((await mounts.write(instance, false)).type).to.equal('ready');
+    expect((await mounts.write(instance, false)).type).to.equal('ready');
     expect(place.writes).to.equal(1);
     place.problem = 'ENOSPC';
     Object.assign(found, { metadata: { ...metadata, resourceVersion: '2' } });
-    const full = await mounts.write(instance);
+    const full = await mounts.write(instance, false);
     expect(full.type === 'failed' && full.message).to.contain('ENOSPC');
   });
 
@@ -84,33 +85,53 @@ describe('data mounts', () => {
       const sources = { configmaps, secrets, sealer: new Sealer(Buffer.alloc(32)) };
       mounts = new DataMounts(place, sources, silentLogger);
     });
+    it('are written again if a file was removed, and a removed directory of a workload that runs is reported', async () => {
+      await mounts.write(instance, false);
+      expect(place.writes).to.equal(1);
+      place.remains = 'incomplete';
+      expect((await mounts.write(instance, true)).type).to.equal('ready');
+      expect(place.writes).to.equal(2);
+      place.remains = 'absent';
+      for (const fresh of [mounts, mounts]) {
+        const outcome = await fresh.write(instance, true);
+        expect(outcome.type === 'removed' && outcome.message)
+          .to.contain('configmapMounts[0]: the directory /nowhere/u/configmap-0')
+          .and.contain('kedge restart instance/s-0');
+      }
+      expect(place.writes, 'a directory that the workload does not see').to.equal(2);
+      expect((await mounts.write(instance, false)).type).to.equal('ready');
+      expect(place.writes).to.equal(3);
+    });
+
     const withItems = (items: readonly { key: string; path: string }[]): Instance => ({
       ...instance,
       template: { configmapMounts: [{ name: 'c', mountPath: '/c', items }] },
     });
 
     it('are read-only, and written again for a new object of the name and for other items', async () => {
-      expect(await mounts.write(instance)).to.deep.equal({
+      expect(await mounts.write(instance, false)).to.deep.equal({
         type: 'ready',
         mounts: [{ source: '/nowhere/u/configmap-0', target: '/c', readOnly: true }],
       });
       // Another object with the same version.
       found = { data: { k: 'new' }, metadata: { ...metadata, uid: 'recreated' } };
-      await mounts.write(instance);
+      await mounts.write(instance, false);
       expect([...place.last]).to.deep.equal([['k', 'new']]);
-      await mounts.write(withItems([{ key: 'k', path: 'other' }]));
+      await mounts.write(withItems([{ key: 'k', path: 'other' }]), false);
       expect([...place.last]).to.deep.equal([['other', 'new']]);
       expect(place.writes).to.equal(3);
     });
 
     it('are not written where a key is no file name, unless it has a path', async () => {
       found.data = { '..': 'outside' };
-      const refused = await mounts.write(instance);
+      const refused = await mounts.write(instance, false);
       expect(refused.type === 'missing' && refused.message).to.contain(
         'key ".." of configmap default/c can\'t be used as a file name; set a path for it in items',
       );
       expect(place.writes).to.equal(0);
-      expect((await mounts.write(withItems([{ key: '..', path: 'up' }]))).type).to.equal('ready');
+      expect((await mounts.write(withItems([{ key: '..', path: 'up' }]), false)).type).to.equal(
+        'ready',
+      );
       expect([...place.last]).to.deep.equal([['up', 'outside']]);
     });
 
@@ -118,10 +139,10 @@ describe('data mounts', () => {
       place.kept = ['u', 'gone'];
       await mounts.open(new Set(['u']));
       expect(place.removed).to.deep.equal(['gone']);
-      await mounts.write(instance);
+      await mounts.write(instance, false);
       await mounts.remove(instance);
       expect(place.removed).to.deep.equal(['gone', 'u']);
-      await mounts.write(instance);
+      await mounts.write(instance, false);
       expect(place.writes, 'written again').to.equal(2);
     });
   });

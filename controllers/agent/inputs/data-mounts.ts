@@ -16,7 +16,9 @@ export type DataMountsOutcome =
   /** A secret, a configmap or a key of one does not exist. Its creation queues the instance. */
   | { readonly type: 'missing'; readonly message: string }
   /** The files could not be written. The write can be retried. */
-  | { readonly type: 'failed'; readonly message: string };
+  | { readonly type: 'failed'; readonly message: string }
+  /** A directory of files that a running workload mounted was removed from the node. */
+  | { readonly type: 'removed'; readonly message: string };
 
 /** One entry of secretMounts or configmapMounts. */
 interface Entry {
@@ -30,7 +32,11 @@ interface Entry {
 
 /** The files of an entry with their version, or the reason why there are none. */
 type Content =
-  | { readonly version: string; readonly files: () => ReadonlyMap<string, string> }
+  | {
+      readonly version: string;
+      readonly paths: readonly string[];
+      readonly files: () => ReadonlyMap<string, string>;
+    }
   | { readonly problem: string };
 
 function entriesOf({ template }: Instance): readonly Entry[] {
@@ -88,12 +94,13 @@ export class DataMounts {
   }
 
   /**
-   * Writes the changed files of an instance. If an input is missing, the previous files are kept for a running
-   * workload.
+   * Writes the changed and the removed files of an instance. If an input is missing, the previous files are kept for a
+   * running workload.
+   * @param isRunning whether a workload has mounted the directories. It does not see one that replaces a removed one.
    */
-  async write(instance: Instance): Promise<DataMountsOutcome> {
+  async write(instance: Instance, isRunning: boolean): Promise<DataMountsOutcome> {
     try {
-      return await this.#write(instance, entriesOf(instance));
+      return await this.#write(instance, entriesOf(instance), isRunning);
     } catch (error) {
       return {
         type: 'failed',
@@ -102,7 +109,11 @@ export class DataMounts {
     }
   }
 
-  async #write(instance: Instance, entries: readonly Entry[]): Promise<DataMountsOutcome> {
+  async #write(
+    instance: Instance,
+    entries: readonly Entry[],
+    isRunning: boolean,
+  ): Promise<DataMountsOutcome> {
     if (entries.length > 0 && !this.#opened) {
       await this.#files.open();
       this.#opened = true;
@@ -115,7 +126,13 @@ export class DataMounts {
         return { type: 'missing', message: `${entry.field}: ${content.problem}` };
       const source = this.#files.at(uid, entry.set);
       const same = this.#written.get(source) === content.version;
-      if (!same || !(await this.#files.has(uid, entry.set))) {
+      const remains = await this.#files.remainsOf(uid, entry.set, content.paths);
+      if (isRunning && remains === 'absent')
+        return {
+          type: 'removed',
+          message: `${entry.field}: the directory ${source} with its files was removed from the node, and the workload does not see another one; restart the instance: kedge restart instance/${instance.name}`,
+        };
+      if (!same || remains !== 'whole') {
         await this.#files.write(uid, entry.set, content.files());
         this.#written.set(source, content.version);
       }
@@ -162,6 +179,7 @@ export class DataMounts {
     const { uid, resourceVersion } = object.metadata;
     return {
       version: JSON.stringify([uid, resourceVersion, items]),
+      paths: items.map(({ path }) => path),
       files: () => {
         const data = kind === 'secret' ? openSecret(sealer, object) : object.data;
         return new Map(items.map((item) => [item.path, data?.[item.key] ?? '']));

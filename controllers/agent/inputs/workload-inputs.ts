@@ -33,13 +33,13 @@ export class WorkloadInputs {
   async of(instance: Instance): Promise<WorkloadInputsOutcome> {
     const environment = environmentOf(instance, this.#sources);
     if (environment.type === 'missing') return environment;
-    const data = await this.#mounts.write(instance);
+    const data = await this.#mounts.write(instance, false);
     return data.type === 'ready' ? { ...environment, mounts: data.mounts } : data;
   }
 
   /** Updates the files of a running workload; its variables can't be updated. Undefined if the workload mounts none. */
   async follow(instance: Instance): Promise<DataMountsOutcome | undefined> {
-    const outcome = await this.#mounts.write(instance);
+    const outcome = await this.#mounts.write(instance, true);
     return outcome.type === 'ready' && outcome.mounts.length === 0 ? undefined : outcome;
   }
 

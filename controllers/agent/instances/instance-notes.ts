@@ -30,7 +30,11 @@ export interface NotedCondition {
 }
 
 /** The reason of a condition, by the outcome of inputs that are not ready. */
-export const inputsReason = { missing: 'InvalidParameters', failed: 'WriteFailed' } as const;
+export const inputsReason = {
+  missing: 'InvalidParameters',
+  failed: 'WriteFailed',
+  removed: 'WriteFailed',
+} as const;
 
 /** Creates a condition with status True (`ok`) or False. */
 export function noted(
@@ -157,7 +161,7 @@ export class InstanceNotes {
           'FilesReady',
           false,
           inputsReason[files.type],
-          `previous files are kept: ${files.message}`,
+          files.type === 'removed' ? files.message : `previous files are kept: ${files.message}`,
         ),
       );
     return this.note(instance, 'Running', conditions, {

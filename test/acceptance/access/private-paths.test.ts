@@ -1,5 +1,5 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
@@ -7,13 +7,16 @@ import { TestDaemon } from '../daemon.js';
 
 describe('private files outside the data directory', function () {
   this.timeout(180_000);
+  /** Workloads see it, unlike directories of temporary files. */
+  const parent = process.getuid?.() === 0 ? '/srv' : homedir();
   let keys: string;
   let daemon: TestDaemon;
   before(async () => {
-    keys = await mkdtemp(join(tmpdir(), 'kedge-keys-'));
+    keys = await mkdtemp(join(parent, 'kedge-keys-'));
     await writeFile(join(keys, 'kek'), `${Buffer.alloc(32, 7).toString('base64')}\n`);
     daemon = await TestDaemon.start({
       arguments: ['--local'],
+      parent,
       environment: { KEDGE_SECRETS_KEK_FILE: join(keys, 'kek') },
     });
   });

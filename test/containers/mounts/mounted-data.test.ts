@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmod, chown, readdir, stat } from 'node:fs/promises';
+import { chmod, chown, readdir, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { dataFilesDirectory } from '@kedge/controllers';
@@ -27,7 +27,10 @@ for (const [who, uid] of [
       await chmod(engine.directory, 0o711);
       daemon = await TestDaemon.start({
         prefix: ['setpriv', '--reuid', `${uid}`, '--regid', `${uid}`, '--clear-groups', '--'],
-        environment: { KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath },
+        environment: {
+          KEDGE_RUNTIME_DOCKER_SOCKET: engine.socketPath,
+          KEDGE_CONTROLLERS_WORKLOAD_PROBE_MS: '1000',
+        },
         prepare: (data) => chown(dirname(data), uid, uid),
       });
       await daemon.ok('POST', `${base}/secrets`, secret('first-password'));
@@ -115,6 +118,31 @@ for (const [who, uid] of [
       await told('of-another', both, 'second-passwordc\n');
       await daemon.ok('PUT', `${base}/secrets/login`, secret('third-password'));
       for (const name of ['of-root', 'of-another']) await told(name, both, 'third-passwordc\n');
+    });
+
+    it('that were removed by hand are written again, and a removed directory is reported', async () => {
+      const { body } = await daemon.rest('GET', `${base}/instances/of-another-0`);
+      const { uid: id } = body.metadata as { uid: string };
+      const folder = join(dataFilesDirectory(daemon.data), id);
+      const both = 'cat /run/login/deep/password; ls /srv/look';
+      const before = await inside('of-another', both);
+      for (const path of [
+        'secret-0/..data/deep/password',
+        'secret-0/deep',
+        'configmap-0/..data/c',
+      ]) {
+        await rm(join(folder, path));
+        await told('of-another', both, before);
+      }
+      await rm(join(folder, 'configmap-0'), { recursive: true });
+      await eventually(
+        'the report',
+        async () =>
+          JSON.stringify(
+            (await daemon.rest('GET', `${base}/instances/of-another-0`)).body,
+          ).includes('kedge restart instance/of-another-0'),
+        30_000,
+      );
     });
 
     it('are on no disk of kedged or of the engine, and go with their instances', async () => {
