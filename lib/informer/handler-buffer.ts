@@ -131,9 +131,8 @@ export interface HandlerBufferOptions<T extends ApiObject> {
 export type Placement = 'inPlace' | 'last';
 
 /**
- * The pending notifications of one handler, at most one per key. Its size is bounded by the number of objects, and
- * no handler waits for another. A key that changes again keeps its place, so that frequently written keys are not
- * starved.
+ * The pending notifications of one handler, at most one per key. No handler waits for another. A key that changes again
+ * keeps its place, so that frequently written keys are not starved.
  */
 export class HandlerBuffer<T extends ApiObject> implements HandlerSubscription {
   readonly #options: HandlerBufferOptions<T>;

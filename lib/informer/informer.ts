@@ -30,7 +30,7 @@ import { type InformerHealth, WatchProgress } from './watch-progress.js';
  * A cache of one kind that follows its source and notifies handlers of changes.
  *
  * Guarantees:
- * - The cache equals the source at some revision and never goes back. With the store in process a
+ * - The cache equals the source at some revision, and goes back only if its source does. With the store in process a
  *   write is in the cache before its promise resolves.
  * - It never stops by itself: a stream that ends is resumed, compacted history causes a relist, and failures back
  *   off, at least as long as the source asks for (`retryAfterMs`).
@@ -171,8 +171,8 @@ export class SharedInformer<T extends ApiObject = ApiObject, I extends string = 
   }
 
   /**
-   * Resolves once the cache is at `revision` or later, or when the signal aborts. With the store in process it
-   * resolves at once, because commits are in the cache before their promise resolves.
+   * Resolves once the cache is at `revision` or later, or when the signal aborts. With the store in process it resolves
+   * at once after the first list, because commits are in the cache before their promise resolves.
    */
   async waitForRevision(revision: number, signal: AbortSignal): Promise<void> {
     if ((this.revision ?? -1) >= revision || signal.aborted) return;

@@ -8,8 +8,8 @@ type EndingSignal = (typeof endingSignals)[number];
 const echoMs = 200;
 
 /**
- * Returns a signal that aborts at SIGTERM, SIGINT, or when `asked` aborts. From then on another SIGTERM or SIGINT ends
- * the process at once, with the exit code of shells (143, 130). Disposing the result removes the handlers.
+ * Returns a signal that aborts at SIGTERM, SIGINT, or when `asked` aborts. A later SIGTERM or SIGINT ends the process
+ * with the exit code of shells (143, 130). Disposing the result removes the handlers.
  */
 export function untilSignalled(
   clock: Clock,

@@ -1,6 +1,6 @@
 /**
  * The form of a Kubernetes quantity: a binary suffix Ki to Ei; a decimal suffix n, u, m, k (or K), M, G, T, P, E; or an
- * exponent (1e3). Amounts are exact, never floats, and are rounded to the unit away from zero.
+ * exponent (1e3). Amounts are computed with integers, and rounded to the unit away from zero.
  */
 const form =
   /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|K|M|G|T|P|E|[eE][+-]?\d{1,3})?$/;

@@ -1,7 +1,10 @@
 import type { ApiObject } from './kinds/object.js';
 import { type Stored, stored } from './stored.js';
 
-/** One change of one object. A deletion has the last state, with the revision of the deletion. */
+/**
+ * One change of one object. A deletion has the last state (with selectors: the last matching state), with the revision
+ * of the deletion.
+ */
 export type WatchEvent<T extends ApiObject> = {
   /** Bytes of the change in the source, if known, for consumers that bound buffered bytes. */
   readonly size?: number;
@@ -24,8 +27,8 @@ export type WatchEvent<T extends ApiObject> = {
 );
 
 /**
- * Events up to and including `revision`, in order; a revision is never split into two batches. A batch without events
- * is a bookmark: everything up to `revision` was sent.
+ * Events up to and including `revision`, in order. The events of a revision are in one batch, except in an initial
+ * list. A batch without events is a bookmark: everything up to `revision` was sent.
  */
 export interface WatchBatch<T extends ApiObject> {
   readonly revision: number;

@@ -5,7 +5,7 @@
  * - Durable (G1): a resolved write survives a crash of process or machine; no read shows a change that is not durable
  * yet.
  * - Atomic (G2): a transaction's changes appear together, at one revision, in one watch batch.
- * - Serializable (G3): revisions are one dense order; of N writers that expect the same version one succeeds.
+ * - Serializable (G3): revisions are one dense order; of N writers that expect the same version at most one succeeds.
  * - Known outcome (G4): a write succeeds, fails, or rejects with Unavailable, after which it was committed once or
  *   not at all.
  * - Monotonic (G5): revisions never decrease or repeat, also across restarts and compaction.

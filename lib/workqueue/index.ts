@@ -2,7 +2,7 @@
  * Work queues for controllers.
  *
  * - Stingy: a key added many times before it is handed out is processed once.
- * - Exclusive: one worker per key; a key added while it is processed comes back exactly once, at the tail.
+ * - Exclusive: one worker per key; a key added while it is processed comes back once.
  * - Ordered: higher priority first, oldest first within one; lower ones keep a share, so none starves.
  * - Fair, with `groupOf`: groups of keys are served round-robin; with `groupConcurrency` each has a maximum in process.
  * - Ends: a shutdown ends all waiting calls; a drain hands out everything queued, within a deadline.

@@ -100,7 +100,7 @@ export class FifoLane<K> implements Lane<K> {
   }
 }
 
-/** A round-robin over groups, each with its oldest key first: one group delays another by at most one key. */
+/** A round-robin over groups, each with its oldest key first: one group delays another by at most one key per turn. */
 export class FairLane<K> implements Lane<K> {
   readonly priority: number;
   readonly #groupOf: (key: K) => string;

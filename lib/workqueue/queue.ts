@@ -26,8 +26,8 @@ export interface DrainReport<K> {
 /** Options of the order of a {@link WorkQueue}. */
 export interface WorkQueueOptions<K> {
   /**
-   * Returns the group of a key, such as its tenant. Groups take turns: keys wait only for keys of their own group. A
-   * key for which it throws or returns no string is in the group `''`.
+   * Returns the group of a key, such as its tenant. Groups take turns. A key for which it throws or returns no string
+   * is in the group `''`.
    */
   readonly groupOf?: (key: K) => string;
   /**

@@ -85,7 +85,7 @@ function remedyIn(
   return faults.find(({ words }) => words.test(message))?.remedy(addressed);
 }
 
-/** The remedy for an answer that no kedged gives; undefined for any other error. */
+/** The remedy for an answer that the client can't read; undefined for any other error. */
 export function unreadableAnswer(message: string, addressed: Addressed): string | undefined {
   return remedyIn(unreadableAnswers, message, addressed);
 }

@@ -62,7 +62,7 @@ async function readInput(path: string, name: string): Promise<string> {
  * can't be read
  */
 export async function readCastFiles(paths: readonly string[]): Promise<readonly CastItem[]> {
-  // The YAML parser takes as long to load as all else together, and most commands read no file.
+  // The YAML parser takes long to load, and most commands read no file.
   const { castItems } = await import('./cast-items.js');
   const all: CastItem[] = [];
   for (const path of (await Promise.all(paths.map(expand))).flat()) {

@@ -124,8 +124,8 @@ class LogReading {
 
   /**
    * The lines of a container until its end. An engine that is behind with a followed log at its second rotation omits
-   * what is in between without an error (Docker 20.10). So the engine is never delayed by a slow reader, and the log is
-   * read without following it before it can be rotated twice.
+   * what is in between without an error (Docker 20.10). So a slow reader does not delay the engine, and the log is read
+   * without following it before it can be rotated twice.
    */
   async *#followed(logged: LoggedRun): AsyncGenerator<LogLine> {
     const stop = new AbortController();

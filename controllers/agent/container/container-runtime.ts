@@ -186,7 +186,7 @@ export class ContainerRuntime implements Runtime, Holders {
       return { type: 'stopping', checkInMs: policy.processPollMs };
     const runs = await this.#runs.toStop(id);
     let progress: StopProgress = { type: 'gone' };
-    // Two running containers of one workload can only result from a defect. Both are stopped.
+    // Usually one runs at most. All are stopped.
     for (const { run, container } of runs) {
       const found = await engine.containers.inspect(container, signal);
       if (!found) continue;

@@ -37,8 +37,8 @@ export function dataFilesDirectory(dataDirectory: string): string {
 }
 
 /**
- * In-memory directories of small files for workloads, so that secret values are never written to a disk. Changes
- * are atomic by a symbolic link, as in Kubernetes.
+ * In-memory directories of small files for workloads, which keeps secret values off the disk, swap apart. Changes are
+ * atomic by a symbolic link, as in Kubernetes.
  */
 export class DataFiles {
   readonly #directory: string;

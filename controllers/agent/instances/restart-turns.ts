@@ -1,8 +1,8 @@
 import { keyString, type ObjectKey } from 'kedge';
 
 /**
- * Maximum concurrent restarts of crash-looping workloads on a node. Creating a sandbox takes about 30 ms of CPU. More
- * of them at once would delay other starts regardless of queue priority.
+ * Maximum concurrent restarts of crash-looping workloads on a node. Creating a sandbox takes CPU time: more of them at
+ * once would delay other starts regardless of queue priority.
  */
 const turnsAtOnce = 2;
 

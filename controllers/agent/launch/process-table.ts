@@ -41,7 +41,7 @@ export function isAlive(id: ProcessId): boolean {
 
 /**
  * The text of a file; undefined if it (or its process) does not exist. Only for files of /proc and of runs: they are
- * short, and an asynchronous read takes ten times as long.
+ * short, and an asynchronous read takes longer.
  */
 export function readIfExists(file: string): string | undefined {
   try {

@@ -133,7 +133,7 @@ export type Availability =
   | { readonly available: true }
   | { readonly available: false; readonly message: string };
 
-/** Runs workloads. All calls are idempotent. Workloads outlive the daemon and are adopted by id. */
+/** Runs workloads. Calls other than `exec` are idempotent. Workloads outlive the daemon and are adopted by id. */
 export interface Runtime {
   readonly name: string;
   availability(): Promise<Availability>;

@@ -28,7 +28,7 @@ import { VolumeReconciler } from './reconciler.js';
 
 /**
  * Maximum concurrent reconciles: of all volumes, and of those of one class. Up to 63 classes may hang without a delay
- * of the others, such as those of all regions of a provider that does not answer. An idle worker is one promise.
+ * of the others, such as those of all regions of a provider that does not answer.
  */
 const workers = { all: 1_024, perClass: 16 };
 

@@ -10,8 +10,8 @@ export type JsonValue =
 /**
  * Presence of a field:
  *
- * - `required`: creations must set it; it is always present.
- * - `filled`: creations may omit it; it is always present, with its default or zero value.
+ * - `required`: creations must set it.
+ * - `filled`: creations may omit it; writes fill in its default or zero value.
  * - `optional`: it may be absent, which differs from every value.
  */
 export type Presence = 'required' | 'filled' | 'optional';

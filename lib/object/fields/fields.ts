@@ -112,7 +112,7 @@ export function object<F extends Fields, const O extends ObjectOptions = Record<
   return field({ type: 'object', fields, name, topLevel }, { ...options }, 'filled');
 }
 
-/** A list; empty by default, so never absent. Items can't be lists or maps. */
+/** A list; empty by default. Items can't be lists or maps. */
 export function list<V, In, const O extends CollectionOptions = Record<never, never>>(
   of: Field<V, Presence, In>,
   options?: O,
@@ -120,7 +120,7 @@ export function list<V, In, const O extends CollectionOptions = Record<never, ne
   return field({ type: 'list', of }, { ...options }, 'filled');
 }
 
-/** Values by name; empty by default, so never absent. Values can't be lists or maps. */
+/** Values by name; empty by default. Values can't be lists or maps. */
 export function map<V, In, const O extends CollectionOptions = Record<never, never>>(
   of: Field<V, Presence, In>,
   options?: O,

@@ -96,8 +96,8 @@ function requireStates(kind: string, status: Fields, states: StateMachine | unde
  * Declares a kind and its fields. The object type, the creation type, defaults, the JSON schema, the protobuf
  * messages and the OpenAPI document are derived from the declaration.
  *
- * Every field that is not optional is always present: each write fills in defaults, zero values, empty lists and
- * empty maps.
+ * A field that is not optional is present in written objects: each write fills in defaults, zero values, empty lists
+ * and empty maps.
  *
  * @throws TypeError that names the field, for an invalid declaration: a name or number that is used twice or not
  * allowed, a range without 0 on a field that is filled with 0, a pattern that could be slow, nesting beyond

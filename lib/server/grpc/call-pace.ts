@@ -2,7 +2,7 @@ import type { Clock } from '../../base/index.js';
 
 /** Maximum calls that start in one turn. Between two reads of a socket at most twice as many start. */
 const callsPerTurn = 32;
-/** The first calls of a server, and how many of them start per turn: until its code is compiled a call costs 2 ms. */
+/** The first calls of a server, and how many of them start per turn: calls are slow until the code is compiled. */
 const coldCalls = 512;
 const coldCallsPerTurn = 8;
 

@@ -28,7 +28,7 @@ import type { TransportOptions } from '../transport/transport-options.js';
 
 /** Keepalive interval of a connection; a dead peer is detected after twice that. */
 const keepaliveMs = 30_000;
-/** Maximum concurrent calls per connection; one read may bring all of them. The default of Go's servers is 250. */
+/** Maximum concurrent calls per connection; one read may bring all of them. */
 const concurrentCallsMax = 256;
 
 /** Deadlines, pings and idle connections concern other processes, so their clock is the real one. */

@@ -4,7 +4,7 @@ import type { Clock } from '../../base/index.js';
 const allBytesMax = 134_217_728;
 /** An answer that has waited for less than this is not dropped: its client may be reading. */
 const minimumMs = 2_000;
-/** Shorter answers are not counted: those of all calls of a connection take less than its requests. */
+/** Shorter answers are not counted. */
 const countedBytesMin = 4_096;
 
 /** An answer that waits until its client reads it. */

@@ -1,9 +1,9 @@
 import { countedBytes, type Header, staticTable } from './static-table.js';
 
-/** Maximum bytes of the client's table that are used. Every client that keeps a table has room for them. */
+/** Maximum bytes of the client's table that are used. */
 const tableBytesMax = 2_048;
 
-/** Headers that recur: they are sent once per connection, and by number afterwards. */
+/** Headers that recur on a connection: once they are in the client's table, they are sent by number. */
 export type RecurringHeaders = readonly Header[];
 
 interface Encoded {

@@ -1,6 +1,6 @@
 import { statusCodes, StatusError } from '../../base/index.js';
 
-/** The body of every REST error. */
+/** The body of a REST error. */
 export interface ErrorBody {
   readonly code: number;
   /** UPPER_SNAKE_CASE name of the code. */

@@ -171,7 +171,7 @@ export class InputSchemas {
     return overfull(this.#schemas, message, json);
   }
 
-  /** All violations of the shape of `json`. */
+  /** The violations of the shape of `json`. */
   violations(message: DescMessage, json: JsonObject): readonly FieldViolation[] {
     const schema = (): JsonSchema => inputSchema(this.#schemas, message);
     return this.#violations(message.typeName, schema, message, json);

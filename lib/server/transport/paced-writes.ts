@@ -7,7 +7,7 @@ export interface MessageSink {
   cut(why: StatusError): void;
 }
 
-/** Maximum bytes and maximum messages that are buffered for one reader. One more message is always accepted. */
+/** Maximum bytes and maximum messages that are buffered for one reader. One more message may exceed them. */
 const waitingBytesMax = 65_536;
 const waitingMessagesMax = 16;
 /** Maximum bytes that are buffered for all readers of a server, over both transports. */

@@ -6,10 +6,7 @@ import type { Caller } from '../chain/dispatcher.js';
 /** The abort reason of calls; created once, because an error costs more than a short call. */
 const gone = new Error('the caller disconnected');
 
-/**
- * A call in progress. Its signal is created on request: short calls never need it, and signals are their most
- * expensive part.
- */
+/** A call in progress. Its signal is created on request: signals are expensive, and most short calls need none. */
 export class RequestCaller implements Caller {
   readonly peer: Peer;
   readonly requestId: string;

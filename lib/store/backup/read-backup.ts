@@ -102,8 +102,8 @@ async function* frames(
 
 /**
  * Reads a backup completely, record by record.
- * @throws StatusError DataLoss (BackupDamaged) if a byte differs from the written one, FailedPrecondition
- * (BackupFormat, BackupUnreadable); errors of `onRecord`
+ * @throws StatusError DataLoss (BackupDamaged) for a damaged file, FailedPrecondition (BackupFormat, BackupUnreadable);
+ * errors of `onRecord`
  */
 export async function readBackup(
   path: string,

@@ -130,7 +130,7 @@ export interface RestoreReport {
   readonly kept?: string;
 }
 
-/** Distance of a restored store from every earlier revision, so that no earlier cursor or version is valid. */
+/** Distance of a restored store from the highest known revision, so that earlier cursors and versions are invalid. */
 const restoreStride = 2 ** 32;
 /** Record keys have 48 bits; half of the range is left for the restored store. */
 const restoreRevisionMax = 2 ** 48 - 1 - restoreStride;

@@ -140,7 +140,7 @@ export interface VerifyReport {
  * Guarantees:
  * - A resolved write is durable, and no read shows a change that is not durable yet.
  * - The changes of a transaction become visible together, at one revision.
- * - Of several writers that expect the same version of an object, one succeeds.
+ * - Of several writers that expect the same version of an object, at most one succeeds.
  * - A list, and a watch from its position, neither lose nor repeat a change.
  *
  * Ordering: revisions increase with every change, also across restarts, and a watch delivers changes in this order.

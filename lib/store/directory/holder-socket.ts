@@ -26,8 +26,8 @@ async function fittingPath(path: string, folder: FileHandle): Promise<string | u
 }
 
 /**
- * A socket in a folder that only its owner may write to. Only a process of the owner can listen there, and the
- * kernel closes it when the process ends. It refuses other processes if the kernel's lock was lost.
+ * A socket in a folder that only its owner and root may write to. The kernel closes it when the process ends. It
+ * refuses other processes if the kernel's lock was lost.
  */
 export interface HolderSocket {
   close(): Promise<void>;

@@ -3,7 +3,7 @@ import type { FileSystem } from './file-system.js';
 
 /**
  * A file that exists from the start of an opening of the database until every record was read once, or the engine was
- * closed. It is left over only if the process died meanwhile.
+ * closed. Usually it is left over because the process died meanwhile.
  */
 export class OpeningMark {
   readonly #files: FileSystem;

@@ -122,8 +122,8 @@ export interface Engine {
 export type Existing = 'refuse' | 'keep';
 
 /**
- * Writes the new content into an empty engine, which it opens and closes. `last` is a revision that the replaced
- * store reached, at most a second before it stopped; undefined if that is unknown.
+ * Writes the new content into an empty engine, which it opens and closes. `last` is the last known revision of the
+ * replaced store, which may have reached later ones; undefined if none is known.
  */
 export type Fill = (fresh: Engine, last: number | undefined) => Promise<void>;
 

@@ -29,8 +29,7 @@ const settleBytes = 1_048_576;
 
 /**
  * Unfinished lists by name. Their memory is bounded: by number, per caller and in total, by idle time, and by bytes.
- * Above a limit, the caller with the most lists or bytes loses its least recently used list, so that no caller's lists
- * evict those of others.
+ * Above a limit, the caller with the most lists or bytes loses its least recently used list.
  *
  * A snapshot shares its objects with the store until they are replaced, so it keeps alive the objects of its kind that
  * were replaced since.

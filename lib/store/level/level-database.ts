@@ -28,7 +28,7 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** Opens databases. Tests replace it with a driver that loses all that LevelDB may lose. */
+/** Opens databases. Tests replace it with a driver that simulates losses. */
 export interface DatabaseDriver {
   /**
    * Locks a directory for this process.

@@ -16,7 +16,7 @@ export interface LevelEngineOptions {
    * ones are skipped.
    */
   readonly copiedBeforeMigration?: readonly string[];
-  /** The database of the log; tests inject one that loses all that LevelDB may lose. Default: LevelDB. */
+  /** The database of the log. Default: LevelDB. */
   readonly driver?: DatabaseDriver;
   /** Only for the self-test of the power-loss test: appends without a sync. */
   readonly unsafeNoSync?: boolean;

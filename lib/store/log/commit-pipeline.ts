@@ -10,7 +10,7 @@ export interface Commit {
   readonly reject: (error: Error) => void;
 }
 
-/** A batch is split if at least this many commits wait; with fewer, a split has no benefit. */
+/** A batch is split if at least this many commits wait. */
 const lockstepMin = 48;
 /** After a longer pause, in milliseconds, the writers do not run in lockstep. */
 const recentMs = 50;

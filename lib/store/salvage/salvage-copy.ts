@@ -4,7 +4,7 @@ import type { FileSystem } from '../directory/file-system.js';
 import { checkTable } from '../table/table-check.js';
 import { readTable, type TableEntry } from '../table/table-entries.js';
 
-/** Bytes per read: a bad sector loses at most this much. */
+/** Bytes per read of a file that can't be read as a whole. */
 const pieceBytes = 4_096;
 
 /** A file of a database that can't be read completely. */
@@ -76,8 +76,9 @@ function damagedTable(
 }
 
 /**
- * Copies the database in `from` into the new directory `to`, without unreadable files and without the tables on which
- * LevelDB could abort the process. It writes nothing in `from`.
+ * Copies the database in `from` into the new directory `to`, without files that can't be opened and without damaged
+ * tables, on which LevelDB could abort the process. Unreadable pieces of other files become zeros. It writes nothing in
+ * `from`.
  * @throws StatusError Unavailable (ScratchUnwritable)
  */
 export async function copyForSalvage(

@@ -58,7 +58,7 @@ export interface Salvaged {
   readonly records: number;
   /** Number of records with a wrong checksum or an invalid key. */
   readonly damagedRecords: number;
-  /** Files of the database that can't be read completely. */
+  /** Damaged files of the database. */
   readonly damagedFiles: readonly DamagedFile[];
   readonly losses: SalvageLosses;
   /** Writes the objects to `sink` as the bytes of a backup. */

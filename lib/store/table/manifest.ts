@@ -8,7 +8,7 @@ const blockBytes = 32_768;
 const headerBytes = 7;
 const recordType = { full: 1, first: 2, middle: 3, last: 4 } as const;
 
-/** The records of a log file, up to its end or the first invalid record. */
+/** The records of a log file, up to its end or the first truncated record. */
 function* logRecords(log: Buffer): Iterable<Buffer> {
   let parts: Buffer[] = [];
   for (let at = 0; at + headerBytes <= log.length; ) {

@@ -4,7 +4,7 @@ function wrong(detail: string): Error {
 
 /**
  * Decompresses Snappy's raw format (google/snappy, format_description.txt), which LevelDB uses for blocks.
- * @throws Error for invalid input; never reads or writes beyond its buffers.
+ * @throws Error for invalid input
  */
 export function snappyDecompress(input: Uint8Array): Buffer {
   let position = 0;

@@ -16,7 +16,7 @@ const checksumMask = 0xa282ead8;
 
 /**
  * Returns the decompressed content of a block.
- * @throws Error that names the position, for a wrong checksum and for a block outside the file
+ * @throws Error for a damaged block and for one outside the file
  */
 function readBlock(table: Buffer, { offset, size }: BlockHandle): Buffer {
   const end = offset + size;

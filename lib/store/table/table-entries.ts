@@ -1,7 +1,7 @@
 import { dataBlocks } from './table-check.js';
 import { VarintReader } from './varint-reader.js';
 
-/** The last entry of a key in a table: its value or its deletion. */
+/** An entry of a table: a key with its value or its deletion. */
 export type TableEntry =
   | { readonly type: 'value'; readonly key: Buffer; readonly value: Buffer }
   | { readonly type: 'deleted'; readonly key: Buffer };

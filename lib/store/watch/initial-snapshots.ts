@@ -20,7 +20,7 @@ export class InitialSnapshot {
   readonly replacedBefore: number;
   readonly #release: (chunk: Chunk) => void;
   readonly #end: (snapshot: InitialSnapshot) => void;
-  /** Those that are not sent yet; the next one is the last. */
+  /** Those that are not sent yet, in reverse order. */
   readonly #chunks: Chunk[];
   #offset = 0;
   #isDropped = false;
@@ -113,7 +113,7 @@ export class InitialSnapshots {
     return taken;
   }
 
-  /** Counts bytes of replaced or deleted objects of a kind, which only snapshots keep alive. */
+  /** Counts bytes of replaced or deleted objects of a kind, which snapshots may keep alive. */
   noteReplaced(kind: string, bytes: number): void {
     const known = this.#kinds.get(kind);
     if (!known) return;

@@ -38,9 +38,8 @@ export function scopeKey({ kind, namespace, labels, fields, withPrevious }: Watc
 }
 
 /**
- * The latest batches of watches. Watchers of the same scope at the same revision get the same batch object: it is
- * selected once, and its answers are encoded once for each form, because they are cached by that object. The oldest
- * batch is dropped first.
+ * The latest batches of watches. While a batch is kept, watchers of the same scope at the same revision get the same
+ * object, and share what is cached by it, such as its encoding. The oldest batch is dropped first.
  */
 export class SharedBatches {
   readonly #kept = new Map<string, Kept>();

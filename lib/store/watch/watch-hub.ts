@@ -48,10 +48,10 @@ export interface WatchHubOptions {
 }
 
 /**
- * Delivers to every watcher all events after its cursor, in order, each once.
+ * Delivers to each watcher the events of its kind and selection after its cursor, in order and once.
  *
- * A watcher is one integer, not a queue: recent events are in a shared ring, older ones are read from the log, and
- * compacted ones are OutOfRange. A slow watcher therefore keeps one batch of bounded size, and delays no other.
+ * A watcher has a cursor and no queue: recent events are in a shared ring, older ones are read from the log, and a
+ * compacted cursor is OutOfRange. A slow watcher therefore keeps one batch, and delays no other.
  */
 export class WatchHub {
   readonly #options: WatchHubOptions;
@@ -149,7 +149,7 @@ export class WatchHub {
   async *watch(kind: string, options: HubWatch): AsyncIterable<WatchBatch<ApiObject>> {
     const { signal, bookmarkMs, withPrevious = false } = options;
     this.#check(options.fromRevision);
-    // Bookmarks are for other processes. Watchers of this one, such as those of rights, are few, and are woken at once.
+    // Watchers without bookmarks, such as those of rights, are few, and are woken at once.
     using waiter = this.#wakes.join(kind, signal, bookmarkMs === undefined);
     const selection = new Selection(options);
     const scope = scopeKey({ ...options, kind, withPrevious });

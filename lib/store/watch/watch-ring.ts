@@ -18,7 +18,7 @@ function heldBytes({ size, before }: Change): number {
   return size + (before?.size ?? 0);
 }
 
-/** The last revisions, in memory for all watchers; bounded by events and by bytes, including previous states. */
+/** The last revisions, in memory for all watchers. Beyond its limits of events and bytes it drops the oldest ones. */
 export class WatchRing {
   #items: Published[] = [];
   #head = 0;

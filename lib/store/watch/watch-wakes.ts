@@ -13,7 +13,7 @@ const restMsMin = 1;
 /** A watcher that waits for the next publication of its kind. */
 export interface Waiter {
   /**
-   * Resolves at the next publication of its kind, when `untilMs` of the monotonic clock has come, or when the signal
+   * Resolves after the next publication of its kind, when `untilMs` of the monotonic clock has come, or when the signal
    * aborts; then to a revision up to which nothing of its kind was published since the call.
    */
   wait(untilMs: number | undefined): Promise<number>;
@@ -35,9 +35,9 @@ interface Waiting {
 }
 
 /**
- * Wakes the watchers of a kind after its publications, all of them in one pass. A pass to few watchers starts at once.
+ * Wakes the watchers of a kind after its publications, all of them in one pass. A pass to few watchers needs no rest.
  * After a pass to many watchers, the next one waits for as long as that pass took, up to a maximum. Meanwhile writes
- * continue, and the next pass has all their events in one message for each watcher.
+ * continue, and the next pass delivers their events in fewer messages.
  */
 export class WatchWakes {
   readonly #clock: Clock;

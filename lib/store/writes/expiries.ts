@@ -18,8 +18,9 @@ interface Waiting extends Expiry {
 /**
  * Deletes expired objects, with one timer for all.
  *
- * An object is deleted within ten seconds after the wall clock reaches its time, also by a jump; after a jump back
- * it is kept until the clock reaches its time again. A failed deletion is retried every second.
+ * While the store accepts writes, an object is deleted within about ten seconds after the wall clock reaches its time,
+ * also by a jump; after a jump back it is kept until the clock reaches its time again. A failed deletion is retried
+ * every second.
  */
 export class Expiries {
   readonly #clock: Clock;

@@ -6,7 +6,7 @@ import type { StoreReader, StoreWriter } from '../contract/object-store.js';
 export type ModifiableStore = Pick<StoreReader, 'get'> &
   Pick<StoreWriter, 'update' | 'updateStatus' | 'transact'>;
 
-/** Maximum number of attempts before a conflict is returned: each failed one means that another writer succeeded. */
+/** Maximum number of attempts before a conflict is returned. */
 const triesMax = 16;
 
 async function retryOnConflict<R>(store: ModifiableStore, attempt: () => Promise<R>): Promise<R> {

@@ -61,10 +61,7 @@ function part(
   return found;
 }
 
-/**
- * Fills in absent fields of a declared kind. All writes pass here, so stored objects are complete, and reads fill in
- * nothing.
- */
+/** Fills in absent fields of a declared kind. Reads fill in nothing. */
 function completed(
   { declaration }: AnyKind,
   values: Record<string, unknown>,

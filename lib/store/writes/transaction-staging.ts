@@ -43,9 +43,9 @@ export interface TransactionStagingOptions
 /**
  * Stages transactions in the order of their calls, each on top of all accepted ones.
  *
- * A short one is staged and accepted in the turn of its call. A long one is staged in slices, between which reads and all
- * other work continue. Transactions that are called meanwhile wait, so that nothing is accepted between two slices: the
- * transaction is as atomic as one that is staged in one turn.
+ * A short one that has to wait for nothing is staged and accepted in the turn of its call. A long one is staged in
+ * slices, between which reads and all other work continue. Transactions that are called meanwhile wait, so that nothing
+ * is accepted between two slices: the transaction is as atomic as one that is staged in one turn.
  */
 export class TransactionStaging {
   readonly #options: TransactionStagingOptions;

@@ -46,8 +46,8 @@ export type WriteCommit = WriteSet & Commit;
 /**
  * Creates the commit of a write set.
  *
- * The fields are named: V8 copies a spread of this many fields property by property through a
- * dictionary, which costs each write more than a microsecond.
+ * The fields are named: V8 copies a spread of this many fields property by property through a dictionary, which is
+ * slow.
  */
 export function commitOf(
   set: WriteSet,

@@ -46,9 +46,9 @@ export interface EngineClientOptions {
 }
 
 /**
- * Client of the Docker Engine API over its unix socket, limited to the calls that run workloads. Each call has
- * a deadline and a bound for its answer, and ends with the caller's signal. Failures are {@link EngineError}s
- * with the engine's message.
+ * Client of the Docker Engine API over its unix socket, limited to the calls that run workloads. Calls have deadlines
+ * and bounds for their answers, and end with the caller's signal. Failures are {@link EngineError}s with the engine's
+ * message.
  */
 export class EngineClient {
   readonly containers: EngineContainers;

@@ -2,8 +2,8 @@
 const itemBytes = 200;
 
 /**
- * Reads a stream without waiting for its reader, up to a number of bytes. The sender of the stream is therefore never
- * delayed by a slow reader.
+ * Reads a stream without waiting for its reader, up to a number of bytes. A slow reader therefore does not delay the
+ * sender.
  *
  * @example
  * const pieces = containers.logs(id, query, signal);

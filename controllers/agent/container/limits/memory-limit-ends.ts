@@ -8,10 +8,7 @@ import type { RunIdentity } from '../run-identity.js';
 const reportMs = 2_000;
 /** The engine reports an end at most this long after it. On a slow machine it took 0.7 s. */
 const delayMaxMs = 10_000;
-/**
- * Deadline of a search, including the wait for its turn. An engine exceeds it only if it is defective, or its clock was
- * set back.
- */
+/** Deadline of a search, including the wait for its turn. */
 const answerMs = 5_000;
 /** Maximum concurrent searches: each is a connection that is open for up to a second. */
 const searchesMax = 16;
