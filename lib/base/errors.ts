@@ -58,8 +58,7 @@ export interface StatusErrorInit {
 const brand = Symbol.for('kedge.StatusError');
 
 /**
- * The error class for every failure that crosses a module boundary of Kedge. `instanceof` works
- * across copies of the package.
+ * The error class for failures that cross a module boundary of Kedge. `instanceof` works across copies of the package.
  */
 export class StatusError extends Error {
   readonly code: StatusCode;

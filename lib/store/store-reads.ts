@@ -45,7 +45,7 @@ export class StoreReads {
     this.#initial = options.initial ?? new InitialSnapshots();
   }
 
-  /** Counts bytes of an object that was replaced or deleted: unfinished lists and initial states keep it alive. */
+  /** Counts bytes of an object that was replaced or deleted: unfinished lists and initial states may keep it alive. */
   noteReplaced(kind: string, bytes: number): void {
     this.#options.pages.noteReplaced(kind, bytes);
     this.#initial.noteReplaced(kind, bytes);

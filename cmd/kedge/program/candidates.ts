@@ -37,7 +37,7 @@ async function namesOf(
   }));
 }
 
-/** Requests candidates from the server. Returns none if the server does not answer. */
+/** Requests candidates from the server. Returns none after an error. */
 async function fromServer(
   ask: (client: ApiClient) => Promise<readonly Candidate[]>,
 ): Promise<readonly Candidate[]> {

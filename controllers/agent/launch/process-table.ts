@@ -22,7 +22,7 @@ export interface ProcessId {
 }
 
 /**
- * Reads `<pid> <start>` from a supervisor, with a third word for process 1 of a sandbox. Undefined without the file.
+ * Reads `<pid> <start>` from a supervisor, with a third word for process 1 of a sandbox. Undefined without a valid pid.
  */
 export function readProcessId(file: string): ProcessId | undefined {
   const text = readIfExists(file);

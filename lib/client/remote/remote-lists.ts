@@ -46,7 +46,10 @@ export class RemoteLists {
     }
   }
 
-  /** Fetches one page. If a selector is a function of this process, requests are repeated until the page is full. */
+  /**
+   * Fetches one page. If a selector is a function of this process, requests are repeated until the page is full or the
+   * list ends.
+   */
   async #page<T extends ApiObject>(
     kind: Kind<T>,
     options: ListOptions,

@@ -47,7 +47,7 @@ export interface FollowOptions<T extends ApiObject> {
   readonly random: Random;
 }
 
-/** A failure is reported after this time, in milliseconds. The restart of a server takes less time. */
+/** A failure is reported after this time, in milliseconds. */
 const awayAfterMs = 5_000;
 
 /** True for a transient error: the server is unreachable or overloaded. */
@@ -58,10 +58,9 @@ function passes(error: unknown): boolean {
 const backoff: BackoffOptions = { baseMs: 250, maxMs: 30_000, jitter: 0.5 };
 
 /**
- * Delivers every change until the signal aborts. A broken connection is resumed. If the source
- * can't resume (its history was compacted, or the store was replaced), it is listed again: at once,
- * and with backoff on repetition. Missing objects are then delivered as DELETED, new and changed ones
- * as MODIFIED.
+ * Delivers changes until the signal aborts. A broken connection is resumed. If the source can't resume (its history was
+ * compacted, or the store was replaced), it is listed again: at once, and with backoff on repetition. Missing objects
+ * are then delivered as DELETED, new and changed ones as MODIFIED.
  * @throws StatusError of any code except Unavailable, ResourceExhausted and OutOfRange
  */
 export async function* followChanges<T extends ApiObject>(

@@ -103,7 +103,7 @@ export class Durability {
   }
 
   /**
-   * Waits until the caches contain the key's own writes. Caches of a store in the same process always contain them.
+   * Waits until the caches contain the key's own writes. Caches of a store in the same process contain them already.
    * @throws the abort reason of `signal`, if the caches lag until then
    */
   async awaitOwnWrites(

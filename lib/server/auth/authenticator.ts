@@ -36,7 +36,9 @@ export interface Authentication {
   recheck?(identity: Identity): Promise<Identity>;
 }
 
-/** Compared instead of the stored hash for an unknown token, so that unknown and known tokens take the same time. */
+/**
+ * Compared instead of the stored hash for an unknown token, so that unknown and known tokens take about the same time.
+ */
 const noHash = '0'.repeat(64);
 
 /** Maximum number of tokens whose last use is kept in memory. */

@@ -26,7 +26,7 @@ import { UnreadAnswers } from './unread-answers.js';
 import { RequestCaller } from '../transport/request-caller.js';
 import type { TransportOptions } from '../transport/transport-options.js';
 
-/** Keepalive interval of a connection; a dead peer is detected after twice that. */
+/** Keepalive interval of a connection; a dead peer is detected after about twice that. */
 const keepaliveMs = 30_000;
 /** Maximum concurrent calls per connection; one read may bring all of them. */
 const concurrentCallsMax = 256;

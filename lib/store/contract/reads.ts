@@ -11,8 +11,8 @@ export type IndexSelection<I extends string = string> =
   | { readonly index?: undefined; readonly value?: undefined };
 
 /**
- * The selection of a list. A list by `index` takes time proportional to the objects under the value; the first such
- * list after opening reads all objects of the kind.
+ * The selection of a list. A list by `index` takes time proportional to the objects under the value; the first one by
+ * an index after opening reads all objects of the kind.
  */
 export type ListOptions<I extends string = string> = ListBounds & IndexSelection<I>;
 

@@ -4,7 +4,7 @@ import { clusterPrefix } from '../../runtime/cluster-prefix.js';
 import { engineLabels } from '../run-identity.js';
 import { networkForeign } from '../../../messages/starts.js';
 
-/** The bridge network of all containers of a cluster on this node. It exists while the cluster has containers here. */
+/** The bridge network of a cluster on this node. It is removed when the cluster has no containers here. */
 export class ClusterNetwork {
   readonly name: string;
   readonly #engine: EngineClient;
