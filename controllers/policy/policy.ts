@@ -21,9 +21,8 @@ function wait(fallback: number, meaning: string, least = leastWaitMs): PolicyVal
 }
 
 /**
- * The configurable retry and probe intervals of controllers, the node agent and the daemon's loops: every value has its
- * name, unit, default and range here only. Fixed intervals, such as those of an engine's connection, stand beside their
- * use.
+ * The configurable retry and probe intervals of controllers, the node agent and the daemon's loops: their names, units,
+ * defaults and ranges. Fixed intervals, such as those of an engine's connection, stand beside their use.
  */
 export const policyValues = {
   driverBackoffBaseMs: wait(second, 'first backoff after a failed driver call'),

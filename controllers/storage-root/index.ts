@@ -1,6 +1,6 @@
 /**
- * Storage roots: the directories below which driver `local` keeps volumes. A root contains its cluster id, so that
- * the empty mount point of an unmounted disk, or the disk of another cluster, is never mistaken for it.
+ * Storage roots: the directories below which driver `local` keeps volumes. A root contains its cluster id, so that the
+ * empty mount point of an unmounted disk, or the disk of another cluster, is not mistaken for it.
  *
  * Guarantees: see {@link StorageRootManager}.
  *

@@ -1,9 +1,9 @@
 /**
  * A gRPC and REST server for kinds: authentication, RBAC, validation and watch from declarations.
  *
- * - Both transports share one chain and refuse the same requests.
+ * - Both transports share one chain of checks.
  * - Default deny: only methods declared anonymous work without a token.
- * - Unknown fields are refused by name, status fields of clients ignored, all violations are reported at once.
+ * - Unknown fields are refused by name, status fields of clients ignored, violations are reported together.
  *
  * Not guaranteed: delivery to clients that do not read; they get backpressure.
  */

@@ -44,7 +44,7 @@ export interface DatabaseDriver {
   readonly open: (path: string, writeBufferBytes: number) => Promise<Database>;
 }
 
-/** Bytes per read of LevelDB. With its default of 16 KiB a read has about sixteen records. */
+/** Bytes per read of LevelDB. With its default of 16 KiB a read has few records. */
 const chunkBytes = 1024 * 1024;
 // The same encodings as the database's: options that differ from them are copied at each write.
 const encodings = { keyEncoding: 'buffer', valueEncoding: 'buffer' } as const;

@@ -43,7 +43,7 @@ export async function copiedNames(
  * Copies the files of a store to `schema-<version>-copy` beside it, complete and durable when it resolves. A copy
  * of an interrupted migration is replaced, because the database may have been written since; it is kept until the
  * new one is complete.
- * @throws StatusError ResourceExhausted (NoRoomForCopy), Unavailable (CopyFailed); nothing has changed.
+ * @throws StatusError ResourceExhausted (NoRoomForCopy), Unavailable (CopyFailed); the store has not changed.
  */
 export async function copyStore(options: CopyOptions): Promise<Migration> {
   const { files, directory, version } = options;

@@ -24,7 +24,7 @@ interface Waiting extends Expiry {
  */
 export class Expiries {
   readonly #clock: Clock;
-  /** Deletes the object unless it was changed since; rejects if it can't be written now. */
+  /** Deletes the object unless it expires later now; rejects if it can't be written now. */
   readonly #expire: (expiry: Expiry) => Promise<void>;
   readonly #waiting = new Map<string, Waiting>();
   #timer: Timer | undefined;
@@ -108,7 +108,7 @@ function idOf({ kind, key }: { readonly kind: string; readonly key: string }): s
   return `${kind} ${key}`;
 }
 
-/** The deletion of an expired object; undefined if it was changed or deleted. */
+/** The deletion of an expired object; undefined if it was deleted, or expires later now. */
 export function expiredDeletion(
   object: ApiObject | undefined,
   { kind, at }: Expiry,

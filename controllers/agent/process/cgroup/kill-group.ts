@@ -34,7 +34,10 @@ export async function killGroup(version: CgroupVersion, folder: string): Promise
   }
 }
 
-/** Kills the processes of a group, and those that were created meanwhile, until none remains that was not killed. */
+/**
+ * Kills the processes of a group, and those that were created meanwhile, until none remains that was not killed, in
+ * {@link roundsMax} passes at most.
+ */
 async function killEach(folder: string): Promise<void> {
   const killed = new Set<number>();
   for (let round = 0; round < roundsMax; round += 1) {
