@@ -107,8 +107,8 @@ class Choice {
    */
   nominate({ now, later }: Constraints, at: string): Nomination | undefined {
     const instance = this.#instance;
-    const isWaiting = later.some((constraint, index) => constraint !== now[index]);
-    if (!isWaiting || !isNeedy(instance.template) || isOver(instance)) return undefined;
+    if (!isWaiting({ now, later }) || !isNeedy(instance.template) || isOver(instance))
+      return undefined;
     const nominatedAt = instance.nominatedAt || at;
     const canCome = (node: Node): boolean =>
       isNominated({ ...instance, nominatedNode: node.name }, node, this.#sources);
@@ -119,6 +119,18 @@ class Choice {
     const choice = this.#among(this.#nodes.filter(canCome), later);
     return choice.type === 'node' ? { nominatedNode: choice.node, nominatedAt } : undefined;
   }
+}
+
+/** The state of the scheduler about unplaced instances, besides the caches. */
+interface Known {
+  readonly times: NominationTimes;
+  /** The keys of those that wait for a volume whose place is chosen, as of their last run. */
+  readonly waiting: Set<string>;
+}
+
+/** Whether an instance waits for a volume whose place is chosen: it is on no node before that is provisioned. */
+function isWaiting({ now, later }: Pick<Constraints, 'now' | 'later'>): boolean {
+  return later.some((constraint, index) => constraint !== now[index]);
 }
 
 /**
@@ -144,13 +156,15 @@ async function fitsAtCommit(
  */
 function reconcile(
   options: SchedulerOptions,
-  times: NominationTimes,
+  { times, waiting }: Known,
   context: ReconcileContext,
 ): Promise<Result> {
   const { key } = context;
+  const label = keyString(key);
   return context.txn(async (txn) => {
     const instance = await txn.get(instances, key);
-    const leftMs = times.leftMs(keyString(key), instance);
+    const leftMs = times.leftMs(label, instance);
+    waiting.delete(label);
     if (!instance || instance.node !== undefined || isDeleting(instance)) return done();
     const present = timestamp(options.clock);
     if (leftMs === 0) {
@@ -161,6 +175,7 @@ function reconcile(
     }
     const classes = options.manager.informer(storageClasses).lister.list();
     const constraints = await constraintsOf(options.drivers, classes, txn, instance);
+    if (isWaiting(constraints)) waiting.add(label);
     const choice = new Choice(options, instance);
     const report = (
       status: 'True' | 'False',
@@ -186,7 +201,7 @@ function reconcile(
       const written = isKept ? nomination : {};
       report('False', placement.reason, placement.message, written);
       if (nomination && !isKept) return requeueAfter(cacheLagMs);
-      const keptMs = times.leftMs(keyString(key), { ...instance, ...written });
+      const keptMs = times.leftMs(label, { ...instance, ...written });
       return keptMs === undefined ? done() : requeueAfter(keptMs);
     }
     const { node: name } = placement;
@@ -209,18 +224,19 @@ function reconcile(
 export function schedulerController(options: SchedulerOptions): Controller {
   const { manager } = options;
   const informer = manager.informer(instances);
-  const times = new NominationTimes(options.clock);
+  const known: Known = { times: new NominationTimes(options.clock), waiting: new Set() };
   const requeues = placementRequeues({
     instances: informer,
     nodes: manager.informer(nodes),
     volumes: manager.informer(volumes),
+    isWaiting: (key) => known.waiting.has(key),
   });
   return (
     newController({
       ...manager.ports,
       name: 'scheduler',
       store: options.store,
-      reconcile: (context) => reconcile(options, times, context),
+      reconcile: (context) => reconcile(options, known, context),
       backoff: backoffOf(options.policy, 'object'),
     })
       .for(informer)

@@ -12,6 +12,8 @@ export interface PlacementSources {
   readonly instances: SharedInformer<Instance>;
   readonly nodes: SharedInformer<Node>;
   readonly volumes: SharedInformer<Volume>;
+  /** Whether an instance waits for a volume whose place is chosen, by the key of the instance. */
+  readonly isWaiting: (key: string) => boolean;
 }
 
 type VolumeName = Pick<Volume, 'namespace' | 'name'>;
@@ -21,7 +23,8 @@ export interface PlacementRequeues {
   readonly ofNode: () => readonly ObjectKey[];
   /**
    * Those that request resources or ports, if the instance had some, or was nominated for some. Once the time of the
-   * nomination has passed, those that still wait for a volume are omitted: one after the other could be nominated.
+   * nomination has passed, those that wait for a volume whose place is chosen are omitted: they could only be nominated,
+   * one after the other.
    */
   readonly ofInstance: (instance: Instance, other?: Instance) => readonly ObjectKey[];
   readonly ofVolume: (volume: VolumeName) => readonly ObjectKey[];
@@ -58,6 +61,7 @@ export function placementRequeues({
   instances,
   nodes,
   volumes,
+  isWaiting,
 }: PlacementSources): PlacementRequeues {
   instances.addIndex(unplacedIndex, (instance) => (isUnplaced(instance) ? ['yes'] : []));
   instances.addIndex(unplacedNeedy, (instance) =>
@@ -72,10 +76,8 @@ export function placementRequeues({
   const unplaced = (): readonly Instance[] => instances.lister.byIndex(unplacedIndex, 'yes');
   const lacksVolume = (instance: Instance): boolean =>
     mountedVolumes(instance).some((key) => volumes.lister.get(key) === undefined);
-  const allNeedy = (): readonly Instance[] => instances.lister.byIndex(unplacedNeedy, 'yes');
-  const needy = (): readonly ObjectKey[] => allNeedy().map(keyOf);
-  const isComplete = (instance: Instance): boolean =>
-    mountedVolumes(instance).every((key) => (volumes.lister.get(key)?.handle ?? '') !== '');
+  const needy = (): readonly ObjectKey[] =>
+    instances.lister.byIndex(unplacedNeedy, 'yes').map(keyOf);
   const takesRoom = (instance: Instance): boolean =>
     isNeedy(instance.template) && (!isUnplaced(instance) || isNominatedAnywhere(instance));
   /** Whether a volume was started in the place of the nominated node. This ends no reservation. */
@@ -89,7 +91,8 @@ export function placementRequeues({
     ofNode: () => unplaced().map(keyOf),
     ofInstance: (instance, other) => {
       if (!takesRoom(instance)) return [];
-      return other && isOver(other) ? allNeedy().filter(isComplete).map(keyOf) : needy();
+      if (!other || !isOver(other)) return needy();
+      return needy().filter((key) => !isWaiting(keyString(key)));
     },
     ofVolume,
     ofReserving: (volume, other) => {
