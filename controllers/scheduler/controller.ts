@@ -124,11 +124,16 @@ class Choice {
 /** The state of the scheduler about unplaced instances, besides the caches. */
 interface Known {
   readonly times: NominationTimes;
-  /** The keys of those that wait for a volume whose place is chosen, as of their last run. */
+  /** The keys of those that a volume whose place is chosen keeps from every node, as of their last run. */
   readonly waiting: Set<string>;
 }
 
-/** Whether an instance waits for a volume whose place is chosen: it is on no node before that is provisioned. */
+/** Whether a volume whose place is chosen keeps an instance from every node until it is provisioned. */
+function isKeptFromNodes({ now, later }: Constraints): boolean {
+  return now.some(({ open = [] }, index) => open.length > 0 && later[index] !== now[index]);
+}
+
+/** Whether an instance waits for a volume whose place is chosen. */
 function isWaiting({ now, later }: Pick<Constraints, 'now' | 'later'>): boolean {
   return later.some((constraint, index) => constraint !== now[index]);
 }
@@ -175,7 +180,7 @@ function reconcile(
     }
     const classes = options.manager.informer(storageClasses).lister.list();
     const constraints = await constraintsOf(options.drivers, classes, txn, instance);
-    if (isWaiting(constraints)) waiting.add(label);
+    if (isKeptFromNodes(constraints)) waiting.add(label);
     const choice = new Choice(options, instance);
     const report = (
       status: 'True' | 'False',

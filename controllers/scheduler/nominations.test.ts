@@ -238,15 +238,18 @@ describe('an instance that is nominated for a node', () => {
     expect(await cluster.nodeOf('x')).to.equal('a1');
   });
 
-  it('leaves its room, once its time has passed, to an instance whose volume can be made later', async () => {
-    await nominee();
-    await cluster.classNaming('in-a', 'a');
-    await cluster.volume('w', 'in-a');
-    await cluster.instance('w', { ports, volumes: [{ ...claim, claim: { name: 'w' } }] });
-    expect(await cluster.nodeOf('w')).to.equal(undefined);
-    await cluster.clock.advance(quarterMs);
-    expect(await cluster.nodeOf('w')).to.equal('a1');
-  });
+  for (const isStarted of [false, true])
+    it(`leaves its room, once its time has passed, to an instance whose class names the zone (${isStarted ? 'started' : 'not started'})`, async () => {
+      await nominee();
+      await cluster.classNaming('in-a', 'a');
+      await cluster.volume('w', 'in-a');
+      const started = { driver: 'played', topology: { [zone]: 'a' } };
+      if (isStarted) await cluster.store.updateStatus(volumes, { namespace, name: 'w' }, started);
+      await cluster.instance('w', { ports, volumes: [{ ...claim, claim: { name: 'w' } }] });
+      expect(await cluster.nodeOf('w')).to.equal(undefined);
+      await cluster.clock.advance(quarterMs);
+      expect(await cluster.nodeOf('w')).to.equal('a1');
+    });
 
   it('has a further quarter of an hour once its volume gets another place', async () => {
     await nominee();

@@ -12,7 +12,7 @@ export interface PlacementSources {
   readonly instances: SharedInformer<Instance>;
   readonly nodes: SharedInformer<Node>;
   readonly volumes: SharedInformer<Volume>;
-  /** Whether an instance waits for a volume whose place is chosen, by the key of the instance. */
+  /** Whether a volume whose place is chosen keeps an instance from every node, by the key of the instance. */
   readonly isWaiting: (key: string) => boolean;
 }
 
