@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { createReadStream } from 'node:fs';
-import { stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
@@ -120,10 +121,42 @@ describe('images from a file', function () {
     expect(refused.stderr).to.match(
       /container engine of node .* rejected the request: |the tar archive contains no image/,
     );
+    const empty = join(engine.directory, 'empty');
+    await writeFile(empty, '');
+    for (const [path, what] of [
+      [empty, 'is empty; create an archive with: docker save'],
+      [engine.directory, 'is a directory; create an archive with: docker save'],
+      // A stream without data.
+      ['/dev/null', 'docker save'],
+    ] as const) {
+      const { code, stderr } = await daemon.cli('image', 'load', path);
+      expect(code, path).not.to.equal(0);
+      expect(stderr).to.contain(what);
+    }
     const missing = await daemon.cli('image', 'load', '/no/such/file');
     expect(missing.stderr).to.match(/\/no\/such\/file can't be read: .*ENOENT/);
     const elsewhere = await daemon.cli('image', 'list', '--node', 'elsewhere');
     expect(elsewhere.stderr).to.match(/elsewhere/);
+  });
+
+  it('with more names than an archive may have are refused while they are sent, and none is loaded', async () => {
+    const folder = join(engine.directory, 'many');
+    await mkdir(folder);
+    execFileSync('tar', ['-C', folder, '-xf', saved('kedge-test/many:1')]);
+    const list = join(folder, 'manifest.json');
+    const images = JSON.parse(await readFile(list, 'utf8')) as { RepoTags: string[] }[];
+    for (const image of images)
+      image.RepoTags = Array.from({ length: 20_000 }, (_, n) => `kedge-test/many:${n}`);
+    await writeFile(list, JSON.stringify(images));
+    const file = join(engine.directory, 'many.tar');
+    execFileSync('tar', ['-C', folder, '-cf', file, '.']);
+    const before = await listed();
+    const { code, stderr } = await daemon.cli('image', 'load', file);
+    expect(code).not.to.equal(0);
+    expect(stderr)
+      .to.contain('the tar archive has 20000 names of images, and at most 1000 names can be loaded')
+      .and.contain('docker save -o FILE IMAGE');
+    expect(await listed()).to.deep.equal(before);
   });
 
   it('need the right to load: who may write services may not, and a piece has at most 1 MiB', async () => {

@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { counted, invalid, StatusError } from 'kedge';
@@ -113,6 +114,15 @@ class ShownProgress {
   }
 }
 
+/** Checks that a file may be an archive. @throws StatusError InvalidArgument for a directory or an empty file */
+function requireArchive(file: string, status: Stats): void {
+  const remedy = 'create an archive with: docker save -o FILE IMAGE';
+  if (status.isDirectory())
+    throw invalid([{ field: 'FILE', description: `${file} is a directory; ${remedy}` }]);
+  if (status.isFile() && status.size === 0)
+    throw invalid([{ field: 'FILE', description: `${file} is empty; ${remedy}` }]);
+}
+
 async function load(file: string, { node = '' }: NodeOptions): Promise<void> {
   const handle = await open(file === '-' ? '/dev/stdin' : file, 'r').catch((cause: unknown) => {
     throw invalid([{ field: 'FILE', description: `${file} can't be read: ${String(cause)}` }]);
@@ -120,8 +130,9 @@ async function load(file: string, { node = '' }: NodeOptions): Promise<void> {
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
   try {
-    const { size } = await handle.stat();
-    const progress = new ShownProgress(size);
+    const status = await handle.stat();
+    requireArchive(file, status);
+    const progress = new ShownProgress(status.size);
     const pieces = handle.createReadStream({ highWaterMark: pieceBytes, autoClose: false });
     await withClient(async (client) => {
       const answers = client.duplex(

@@ -193,7 +193,11 @@ export class EngineImages {
 function requireNoError(line: JsonObject): void {
   const text = textOf(inside(line, 'errorDetail'), 'message') || textOf(line, 'error');
   if (text === '') return;
-  const isDamaged = /Error processing tar file|unexpected EOF|invalid tar header/.test(text);
+  // The last one is an archive without a list of images, also an empty one.
+  const isDamaged =
+    /Error processing tar file|unexpected EOF|invalid tar header|docker-import-[^:]*: no such file/.test(
+      text,
+    );
   const remedy = isDamaged ? '; create the archive with docker save' : '';
   throw new EngineError('Failed', `${text}${remedy}`);
 }

@@ -3,6 +3,7 @@ import type { Clock } from 'kedge';
 import type { Instance } from '../../../instance/kind.js';
 import type { EngineImage, EngineImages } from '../engine/engine-images.js';
 import { isEngineError } from '../engine/engine-error.js';
+import { ArchiveNames } from './archive-names.js';
 import type { ImageOrigin, ImageRecords } from './image-records.js';
 import { usersOf } from './image-users.js';
 
@@ -68,7 +69,7 @@ export class NodeImages {
 
   /**
    * Loads images from a tar archive of `docker save`, and returns their names, or ids if they have none.
-   * @throws EngineError with the engine's message
+   * @throws EngineError with the engine's message, and for an archive with too many names
    */
   async load(
     tar: Readable,
@@ -78,7 +79,12 @@ export class NodeImages {
     const { images, records, clock } = this.#options;
     // Before the load: a prune may remove an image and its record meanwhile.
     const foreign = await records.unrecorded((await images.list(signal)).map(({ id }) => id));
-    const loaded = await images.load(tar, signal, ({ text }) => onText(text));
+    const names = new ArchiveNames();
+    const loaded = await images
+      .load(names.pass(tar), signal, ({ text }) => onText(text))
+      .catch((error: unknown) => {
+        throw names.refusal ?? error;
+      });
     for (const name of loaded) {
       const image = await images.inspect(name, signal);
       // An image that the engine had before may belong to another user of the engine.
