@@ -142,7 +142,7 @@ export class DataFiles {
   }
 
   /**
-   * What is left of a set: other programs and users may remove it, for example at the end of a session.
+   * The remains of a set: other programs and users may remove it, for example at the end of a session.
    * @param paths those of its files
    * @returns `absent` without its directory, which a workload that mounted it does not see again
    */

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { isJsonObject } from 'kedge/rpc';
 import { EngineError } from '../engine/engine-error.js';
 
-/** Maximum number of names in an archive: the engine stores all its names anew for each of them. */
+/** Maximum number of names in an archive: the engine rewrites the list of all its names for each of them. */
 export const archiveNamesMax = 1_000;
 /** Maximum size of a list of images: far beyond that of the maximum of names. */
 const listBytesMax = 4 * 1_048_576;
