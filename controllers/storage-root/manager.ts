@@ -63,7 +63,7 @@ export class StorageRootManager implements StorageRoot {
   /** The driver whose data is in the root. */
   readonly driver: string;
   readonly #options: StorageRootOptions;
-  /** Uses that begin at once share a check, which costs nine calls of the file system. */
+  /** Uses that begin at once share a check, which costs several calls of the file system. */
   readonly #openings = new SharedOpening(() => this.#open());
   #held: Held | undefined;
   #state: RootState | undefined;

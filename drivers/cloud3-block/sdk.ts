@@ -147,7 +147,7 @@ export function asksMetadata(text: unknown): boolean {
 }
 
 /**
- * Loads the SDK at its first use, which takes a second.
+ * Loads the SDK at its first use, which takes a while.
  * @throws DriverError Unavailable if it is not installed, with the command that installs it; Internal if it can't be
  * loaded
  */

@@ -30,7 +30,7 @@ import { diskTypes } from './parameters.js';
 import { ifFound, type Requests, requireSize, zoneOf } from './requests.js';
 import type { Caller } from './session.js';
 
-/** Time after which a creation without an answer has created a disk or will not, milliseconds. */
+/** Time after which a creation without an answer is taken to have created a disk or not to create one, milliseconds. */
 const unansweredMs = 60_000;
 
 function provisioned(disk: CloudDisk): ProvisionResult {

@@ -140,7 +140,7 @@ export async function loadSdkInTurns(place: PackagePlace = ownPlace()): Promise<
 }
 
 /**
- * Loads the whole SDK at once, which takes about two seconds.
+ * Loads the whole SDK at once, which takes seconds.
  * @throws DriverError Unavailable if it is not installed, with the command that installs it
  */
 export function loadSdk(place: PackagePlace = ownPlace()): Sdk {

@@ -33,8 +33,8 @@ export interface LeaderElectorOptions {
 }
 
 /**
- * Callbacks of a candidate. Start and stop may be called repeatedly, alternating. A callback that throws is logged
- * and does not end the election.
+ * Callbacks of a candidate. Start and stop may be called repeatedly. A callback that throws is logged and does not end
+ * the election.
  */
 export interface LeaderCallbacks {
   /**

@@ -25,7 +25,7 @@ export class UsedParameters {
   }
 
   /**
-   * Stores the parameters before a volume is used. Durable once it resolves.
+   * Stores the parameters before a volume is used. With a directory they are durable once it resolves.
    * @throws DriverError Unavailable if the write fails: the volume must not be attached then
    */
   async keep(uid: string, parameters: Parameters): Promise<void> {

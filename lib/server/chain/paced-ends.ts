@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/index.js';
 
-/** Streams that are ended in one turn of the event loop: the end of each is about 0.1 ms of work. */
+/** Streams that are ended in one turn of the event loop. */
 const turnMax = 32;
 
 /**
