@@ -34,7 +34,7 @@ export function namesOf(scene: Scene): readonly string[] {
     case 'Node':
       return ['node n1', 'nodeSelector', 'web-'];
     case 'home':
-      return ['node n1', 'node "n1"', 'none of 1 nodes', 'base" is Pending'];
+      return ['node n1', 'node "n1"', 'no node has', 'base" is Pending'];
     case 'driver':
       return [
         'the provider answers',

@@ -37,7 +37,7 @@ function endOfSnapshot({ isAlone, one: { phase } }: Scene, leaves: boolean): End
   if (leaves) return gone;
   switch (phase) {
     case 'Pending':
-      return isAlone ? says(/base" is Failed: none of 1 nodes/) : is('Ready');
+      return isAlone ? says(/base" is Failed: no node has/) : is('Ready');
     case 'Creating':
       return says(
         /node n1, which has the data of its source, was deleted; start kedged on that machine/,
