@@ -42,9 +42,8 @@ import { type Lease, leases } from './lease.js';
  *   after it is released and makes no leader.
  * - Leading ends when the lease was deleted, recreated, or belongs to a restored store, even if it looks the same.
  *
- * Ordering: each `onStartedLeading` is followed by `onStoppedLeading` before the next one. After a withdrawal or a
- * failure the lease is released when the leader's work has ended, then `onStoppedLeading` is called; after a loss it is
- * called first.
+ * Ordering: an `onStartedLeading` is followed by an `onStoppedLeading`. After a withdrawal or a failure the lease is
+ * released when the leader's work has ended, then `onStoppedLeading` is called; after a loss it is called first.
  *
  * Errors: `run` is refused with FailedPrecondition, reason ElectorRunning or IdentityInUse. Failed calls of the
  * store are retried. Callbacks that throw are logged. Fenced writes: FailedPrecondition, reason LeadershipLost.
