@@ -8,11 +8,18 @@ const slowAfterMs = 2_000;
 const slowMax = 64;
 /** Interval of the check for incomplete requests. */
 const checkMs = 1_000;
+/** Calls that are ended in one turn of the event loop: connections may have thousands that are due together. */
+const endsPerTurn = 32;
 
 interface Unfinished {
   readonly account: string;
   readonly sinceMs: number;
   readonly end: (why: StatusError) => void;
+}
+
+interface Due {
+  readonly call: Unfinished;
+  readonly why: () => StatusError;
 }
 
 /**
@@ -44,18 +51,24 @@ export class UnfinishedCalls {
   #check(): void {
     const now = this.#clock.monotonic();
     const slow = new Map<string, number>();
+    const due: Due[] = [];
     for (const call of this.#open) {
       const ageMs = now - call.sinceMs;
       if (ageMs < slowAfterMs) break;
       const count = (slow.get(call.account) ?? 0) + 1;
-      const why = ageMs >= arrivalMs ? late() : count > slowMax ? tooMany() : undefined;
-      if (!why) slow.set(call.account, count);
-      else {
-        this.#open.delete(call);
-        call.end(why);
-      }
+      const why = ageMs >= arrivalMs ? late : count > slowMax ? tooMany : undefined;
+      if (why) due.push({ call, why });
+      else slow.set(call.account, count);
     }
-    this.#timer = this.#open.size > 0 ? this.#later() : undefined;
+    this.#end(due, 0);
+  }
+
+  /** Ends calls that have not arrived meanwhile, over several turns, and checks again later. */
+  #end(due: readonly Due[], from: number): void {
+    const end = from + endsPerTurn;
+    for (const { call, why } of due.slice(from, end)) if (this.#open.delete(call)) call.end(why());
+    if (end < due.length) this.#clock.defer(() => this.#end(due, end));
+    else this.#timer = this.#open.size > 0 ? this.#later() : undefined;
   }
 }
 
