@@ -24,4 +24,20 @@ describe('linked signal', () => {
     }
     expect(getEventListeners(source, 'abort')).to.have.length(0);
   });
+
+  it('adds one listener to a source that thousands follow, and reaches all but those that are disposed', () => {
+    const source = new AbortController();
+    const links = Array.from({ length: 5_000 }, () => linkSignals(source.signal));
+    expect(getEventListeners(source.signal, 'abort')).to.have.length(1);
+    const [first, second, third] = links;
+    first?.[Symbol.dispose]();
+    second?.signal.addEventListener('abort', () => third?.[Symbol.dispose]());
+    source.abort('all');
+    const aborted = links.map(({ signal }) => signal.aborted);
+    expect(aborted.slice(0, 4)).to.deep.equal([false, true, false, true]);
+    expect(aborted.filter(Boolean)).to.have.length(4_998);
+    expect(links.at(-1)?.signal.reason).to.equal('all');
+    for (const link of links) link[Symbol.dispose]();
+    expect(getEventListeners(source.signal, 'abort')).to.have.length(0);
+  });
 });

@@ -29,19 +29,56 @@ export interface LinkedSignal extends Disposable {
   readonly signal: AbortSignal;
 }
 
+/** What follows each source. A source has one listener for all of it: each listener costs a walk over the others. */
+const followers = new WeakMap<AbortSignal, Follower>();
+
+/** The functions that one listener of a signal calls when it aborts. */
+class Follower {
+  readonly #source: AbortSignal;
+  readonly #calls = new Set<() => void>();
+  readonly #aborted = (): void => {
+    for (const call of this.#calls) call();
+  };
+
+  constructor(source: AbortSignal) {
+    this.#source = source;
+    // Others may follow a long-lived signal with listeners of their own; this is not a leak.
+    setMaxListeners(0, source);
+    source.addEventListener('abort', this.#aborted, { once: true });
+  }
+
+  add(call: () => void): void {
+    this.#calls.add(call);
+  }
+
+  delete(call: () => void): void {
+    if (!this.#calls.delete(call) || this.#calls.size > 0) return;
+    this.#source.removeEventListener('abort', this.#aborted);
+    followers.delete(this.#source);
+  }
+}
+
+function followerOf(source: AbortSignal): Follower {
+  let follower = followers.get(source);
+  if (!follower) followers.set(source, (follower = new Follower(source)));
+  return follower;
+}
+
 /**
  * A signal that aborts, with the same reason, as soon as one of `sources` does. Dispose it when the work ends:
  * AbortSignal.any would leave an entry on a long-lived source.
  */
 export function linkSignals(...sources: readonly AbortSignal[]): LinkedSignal {
   const controller = new AbortController();
-  // Many listeners may follow one signal, such as the one of a store's close; this is not a leak.
-  setMaxListeners(0, ...sources);
   const stops = sources.map((source) => {
     const abort = (): void => controller.abort(source.reason);
-    if (source.aborted) abort();
-    else source.addEventListener('abort', abort, { once: true });
-    return () => source.removeEventListener('abort', abort);
+    if (source.aborted) {
+      abort();
+      return () => undefined;
+    }
+    const follower = followerOf(source);
+    follower.add(abort);
+    return () => follower.delete(abort);
   });
   return {
     signal: controller.signal,

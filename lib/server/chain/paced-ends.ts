@@ -3,23 +3,28 @@ import type { Clock } from '../../base/index.js';
 /** Streams that are ended in one turn of the event loop. */
 const turnMax = 32;
 
+/** The check of rights in progress, which never rejects. */
+export interface ChecksInProgress {
+  readonly present?: Promise<void> | undefined;
+}
+
 /**
  * The end of a stream whose caller has lost the right to it. Its values must be dropped while `isDue` is true: the signal
  * may abort in a later turn.
  */
 export class StreamEnd {
   readonly #controller = new AbortController();
-  readonly #check: () => Promise<void> | undefined;
+  readonly #checks: ChecksInProgress;
   #reason: { readonly error: unknown } | undefined;
 
-  /** @param check returns the check of rights that is in progress, if any, which may make the end due */
-  constructor(check: () => Promise<void> | undefined = () => undefined) {
-    this.#check = check;
+  /** @param checks the checks of rights that may make the end due */
+  constructor(checks: ChecksInProgress = {}) {
+    this.#checks = checks;
   }
 
   /** The check of rights that is in progress; values must wait for it. Undefined if there is none. */
   get check(): Promise<void> | undefined {
-    return this.#check();
+    return this.#checks.present;
   }
 
   /** Aborts with the error for the caller. */

@@ -92,7 +92,7 @@ export class Sessions {
   readonly #stop = new AbortController();
   #following: Promise<void> | undefined;
   /** The check of many tokens in progress, for which the values of all streams wait. It never rejects. */
-  #check: Promise<void> | undefined;
+  readonly #checks: { present: Promise<void> | undefined } = { present: undefined };
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -110,7 +110,7 @@ export class Sessions {
   ): Promise<OpenSession> {
     const account = identity.uid ?? identity.subject;
     if (this.#open.size >= (this.#options.max ?? sessionsMax)) this.#makeRoom(account);
-    const session: Session = { identity, access, end: new StreamEnd(() => this.#check) };
+    const session: Session = { identity, access, end: new StreamEnd(this.#checks) };
     this.#add(account, session);
     this.#follow();
     const link = linkSignals(signal, session.end.signal);
@@ -186,9 +186,9 @@ export class Sessions {
     if (tokens.length <= togetherMax)
       return void (await Promise.all(tokens.map((ofToken) => this.#recheckToken(ofToken))));
     const checks: Promise<void>[] = [];
-    this.#check = this.#recheckInTurns(tokens, checks);
-    await this.#check;
-    this.#check = undefined;
+    this.#checks.present = this.#recheckInTurns(tokens, checks);
+    await this.#checks.present;
+    this.#checks.present = undefined;
     await Promise.all(checks);
   }
 

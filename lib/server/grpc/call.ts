@@ -1,6 +1,7 @@
 import { type Clock, limits, statusCodes, type Timer } from '../../base/index.js';
 import { errorCodes } from '../http2/frames.js';
 import { GrowingBytes } from '../http2/growing-bytes.js';
+import { ReadTurns } from '../http2/read-pace.js';
 import type { Header } from '../http2/static-table.js';
 import type { Http2Stream, StreamEvents, StreamRequest } from '../http2/stream.js';
 import type { SentStatus } from './errors.js';
@@ -90,7 +91,8 @@ export class GrpcCall implements StreamEvents {
       this.finish({ code: statusCodes.Internal, message });
       return false;
     }
-    const due = (): void => this.#late();
+    // Thousands of calls may have the same deadline.
+    const due = (): void => void ReadTurns.ofEnds(clock).run(() => this.#late());
     this.#deadline = clock.setTimer(due, leftMs, { background: true });
     return true;
   }

@@ -21,7 +21,7 @@ import { HeaderBlocks, unpadded } from './header-blocks.js';
 import { type DecodedHeaders, headerBytesMax } from './header-decoder.js';
 import { HeaderEncoder } from './header-encoder.js';
 import { Output } from './output.js';
-import { ReadPace } from './read-pace.js';
+import { ReadPace, ReadTurns } from './read-pace.js';
 import { ReceiveWindow } from './receive-window.js';
 import { requestOf } from './request-headers.js';
 import type { Http2Stream, StreamCarrier, StreamHeaders, StreamRequest } from './stream.js';
@@ -74,8 +74,9 @@ export class Http2Connection implements StreamCarrier {
       ...options,
       streams: this.#streams,
       closed: () => {
-        this.#closeAll();
-        options.closed();
+        const turns = ReadTurns.ofEnds(clock);
+        for (const stream of this.#streams.all()) turns.run(() => this.#close(stream));
+        turns.run(() => options.closed());
       },
     });
     const settings = settingsFrame([

@@ -149,9 +149,13 @@ export class RawServer implements AsyncDisposable {
     });
   }
 
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
   async listen(): Promise<number> {
     await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
-    return (this.#server.address() as AddressInfo).port;
+    return this.port;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
