@@ -29,7 +29,7 @@ export interface LinkedSignal extends Disposable {
   readonly signal: AbortSignal;
 }
 
-/** What follows each source. A source has one listener for all of it: each listener costs a walk over the others. */
+/** The followers of each source, with one listener for all: the removal of a listener walks over those before it. */
 const followers = new WeakMap<AbortSignal, Follower>();
 
 /** The functions that one listener of a signal calls when it aborts. */
