@@ -48,7 +48,7 @@ export interface LeaderCallbacks {
   onNewLeader?(identity: string): void;
 }
 
-/** Maximum factor by which jitter lengthens the pause between attempts, as in client-go. */
+/** Maximum factor by which jitter lengthens the pause between attempts. */
 export const jitterFactor = 1.2;
 
 /** Validated times of an election. */

@@ -48,7 +48,11 @@ export const ofServices: readonly Mistake[] = [
     given: ({ post }) => post('services', service({ command: ['/etc/passwd'] })),
     until: ['instances/web-0', 'is not executable'],
     command: 'kedge describe instance/web-0 -n $NS',
-    words: ['command /etc/passwd is not executable', 'chmod +x /etc/passwd', '/bin/sh /etc/passwd'],
+    words: [
+      'command /etc/passwd is not executable',
+      'chmod +x /etc/passwd',
+      '["/bin/sh","/etc/passwd"]',
+    ],
   },
   {
     name: 'a command that exits 1',

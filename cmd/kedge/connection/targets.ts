@@ -56,8 +56,10 @@ export function objectsNamedBy(words: readonly string[]): readonly Target[] {
   const { kinds, objects } = namedBy(words);
   const [kind] = kinds;
   if (kind) {
-    const word = words[0] ?? '';
-    throw usageError(`a name is missing: use ${word} NAME, or ${kind.kind.toLowerCase()}/NAME`);
+    const pair = `${kind.kind.toLowerCase()}/NAME`;
+    // Names of objects of several types can be written only in pairs.
+    const one = kinds.length > 1 ? '' : `${words[0] ?? ''} NAME, or `;
+    throw usageError(`a name is missing: use ${one}${pair}`);
   }
   return objects;
 }

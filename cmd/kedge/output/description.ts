@@ -27,7 +27,7 @@ function inLine(value: unknown): string {
   return pairs.join('; ') || 'none';
 }
 
-/** Returns a value as text: a list of objects, such as the statements of a policy, as one line per object. */
+/** Returns a value as text: a list of objects, such as the rules of a policy, as one line per object. */
 function fieldsOf(name: string, value: unknown): readonly { name: string; value: string }[] {
   const title = titleOf(name);
   if (!Array.isArray(value) || !value.some(isJsonObject))

@@ -39,7 +39,10 @@ import { spawnRun } from './spawn-run.js';
 import { StopRequests } from './stop-requests.js';
 import { UnrecordedRuns } from './unrecorded-runs.js';
 
-/** Time limit for a supervisor to write its workload's pid after it claimed a run. */
+/**
+ * Time limit from the start of a supervisor to the pid of its workload, and from the claim of a run to the pid of the
+ * supervisor. A run that a live supervisor has claimed has no time limit.
+ */
 const startMsMax = 10_000;
 const idPattern = /^[0-9a-f-]{36}$/;
 

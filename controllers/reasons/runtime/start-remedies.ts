@@ -81,8 +81,8 @@ export function startFailed(about: About<'Instance'>): Remedy {
   const refusedFile = commandNotExecutable.read(message)?.file;
   if (refusedFile !== undefined)
     return set(
-      `command[0] of ${label}`,
-      `a shell before the file, such as /bin/sh ${shellWord(refusedFile)}`,
+      `command of ${label}`,
+      `a list with a shell before the file, such as ${JSON.stringify(['/bin/sh', refusedFile])}`,
       edit,
       `or make the file executable: chmod +x ${shellWord(refusedFile)}`,
     );

@@ -134,7 +134,7 @@ describe('a volume whose class names no zone', () => {
     await world.clock.advance(10_000);
     expect(await zoneOf()).to.equal('a');
     expect(await told()).to.match(
-      /gets another place once nothing of it is in svc.io\/zone=a: call/,
+      /is provisioned once nothing of its last attempt is in svc.io\/zone=a: call/,
     );
     world.driver.failsOn = {};
     world.driver.slow = { delete: 2 };

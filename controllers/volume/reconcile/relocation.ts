@@ -247,7 +247,7 @@ export class Relocation {
           volume,
           'False',
           kind,
-          `the volume gets another place once nothing of it is in ${shown(volume.topology ?? {})}: ${message}`,
+          `the volume is provisioned once nothing of its last attempt is in ${shown(volume.topology ?? {})}: ${message}`,
         ),
       }));
     }

@@ -232,7 +232,7 @@ export class Dispatcher {
     });
   }
 
-  /** Checks what an authorized call needs beside its right. @throws StatusError InvalidArgument, PermissionDenied */
+  /** Checks what an authorized call needs besides its right. @throws StatusError InvalidArgument, PermissionDenied */
   #requireNarrow(method: MethodInfo, context: CallContext, request: JsonObject): void {
     requireName(method, request);
     const narrows =

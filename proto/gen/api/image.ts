@@ -34,14 +34,17 @@ export interface Image {
   /** Time of its build. RFC 3339, UTC. */
   createdAt: string;
   origin: Image_Origin;
-  /** The last time at which Kedge pulled or loaded it, or started a container from it. RFC 3339, UTC. */
+  /**
+   * The last time at which Kedge pulled or loaded it, or started a container from it. RFC 3339, UTC. Empty without an
+   * origin, even if Kedge uses the image.
+   */
   usedAt: string;
   /** Instances of the node that need it: <namespace>/<name>. */
   instances: string[];
 }
 
 export const Image_Origin = {
-  /** ORIGIN_UNSPECIFIED - Another user of the engine pulled or loaded it. Kedge never removes it. */
+  /** ORIGIN_UNSPECIFIED - Kedge has no record that it pulled or loaded it, and never removes it. */
   ORIGIN_UNSPECIFIED: "ORIGIN_UNSPECIFIED",
   pulled: "pulled",
   loaded: "loaded",

@@ -16,7 +16,7 @@ export async function profiledDaemon(): Promise<TestDaemon> {
   return TestDaemon.start({ prefix: ['sh', '-c', start] });
 }
 
-/** Draws each profile of the folder that has no drawing, and prints where. */
+/** Draws each profile of the folder, also those of earlier runs, and prints where. It replaces existing drawings. */
 export async function drawProfiles(): Promise<void> {
   if (profileFolder === undefined) return;
   const names = await readdir(profileFolder);

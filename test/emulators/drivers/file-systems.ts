@@ -12,7 +12,7 @@ export function sampledFileSystems(position: number): readonly (typeof all)[numb
   return all.filter((_, index) => index === (seed + position) % all.length);
 }
 
-/** Prints the size of the sample. */
+/** Prints the file systems of the sample, and the seed that selects them. */
 export function printSample(driver: string, sample: readonly string[]): void {
   console.log(`      ${driver}: ${sample.join(', ')} of ${all.join(', ')}, KEDGE_SEED=${seed}`);
 }

@@ -90,7 +90,7 @@ const createVolume: readonly Row[] = [
   tags,
 ];
 
-/** The requests of cloud1 about volumes. The published definition is the only source of these rows. */
+/** The requests of cloud1 about volumes. The published definition is the source of all rows that name one. */
 export const cloud1Requests: RequestSchema = {
   headers: [
     {

@@ -180,7 +180,7 @@ const device: FormRow = {
 };
 const managed = (name: string): FormRow => row('IncludeManagedResources', truth, `${name}Request`);
 
-/** The requests of cloud3 about volumes. The definition and the documentation are the only sources of these rows. */
+/** The requests of cloud3 about volumes. The rows that name a source have it from the definition or the documentation. */
 export const cloud3Requests: FormSchema = {
   headers: [
     {

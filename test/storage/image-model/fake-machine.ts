@@ -156,7 +156,7 @@ export class FakeMachine implements Machine {
     const kernel = this.#kernel;
     const image = (path: string): string => path.slice(rootPath.length + 1);
     const imageOf = (device: string): string => image(kernel.loops.get(device)?.path ?? '');
-    // A thawing mount takes that long.
+    // Those below /tmp exist only while a file system is thawed through them, and are not in the journal.
     const lasting = kernel.mounts.filter(({ target }) => !target.startsWith('/tmp/'));
     const states = [...this.#texts.values()].map(
       (text) => JSON.parse(text) as Readonly<Record<string, string>>,
