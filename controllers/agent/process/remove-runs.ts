@@ -1,22 +1,23 @@
-import { execFile } from 'node:child_process';
-import { rm } from 'node:fs/promises';
-import { promisify } from 'node:util';
-import { programPath } from '../launch/process-table.js';
-
-const run = promisify(execFile);
+import { rm, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { namesIn } from '../launch/process-table.js';
+import { removeTree } from '../launch/remove-tree.js';
 
 /**
- * Removes the folder of a workload that has ended, with the temporary files of its runs. A workload of an ordinary user
- * may have left directories that its user can't list, and paths that are longer than the system accepts.
- * @throws Error of rm(1) if something remains
+ * Removes the folder of a workload that has ended, with the temporary files of its runs.
+ * @throws Error of rm(1) if temporary files remain
  */
 export async function removeRuns(workload: string): Promise<void> {
+  for (const name of namesIn(workload))
+    if (name.startsWith('run-')) await removeTemporary(join(workload, name, 'temporary'));
+  await rm(workload, { recursive: true, force: true });
+}
+
+async function removeTemporary(temporary: string): Promise<void> {
   try {
-    await rm(workload, { recursive: true, force: true });
+    // Most are empty, and a process costs more.
+    for (const path of ['tmp', 'var/tmp', 'var', '.']) await rmdir(join(temporary, path));
   } catch {
-    // The second attempt reports what remains.
-    const options = { env: { PATH: programPath } };
-    await run('chmod', ['-R', 'u+rwX', '--', workload], options).catch(() => undefined);
-    await run('rm', ['-rf', '--', workload], options);
+    await removeTree(temporary);
   }
 }

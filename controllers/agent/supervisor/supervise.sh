@@ -61,11 +61,11 @@ if [ $# -gt 1 ]; then
   number=${directory##*-}
   for earlier; do
     [ "${earlier##*-}" -lt "$number" ] || continue
-    # An ordinary user's workload may have closed a directory in its /tmp.
-    rm -rf -- "$earlier" 2>/dev/null || {
-      chmod -R u+rwX -- "$earlier"
-      rm -rf -- "$earlier"
-    }
+    # As in remove-tree.ts.
+    rm -rf -- "$earlier" 2>/dev/null || case $mode in
+    root) rm -rf -- "$earlier" ;;
+    user) unshare --user --map-root-user -- rm -rf -- "$earlier" ;;
+    esac
   done
 fi
 

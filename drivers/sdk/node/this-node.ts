@@ -21,7 +21,7 @@ import { type FileKind, type HostFiles, isAbsence, type NodeHost } from './node-
 import { hasFileSystem, nodeHolders } from './node-holders.js';
 import { processMounts } from './process-mounts.js';
 import { syncFolder } from './replace-file.js';
-import { type RunCommand, runCommand } from './run-command.js';
+import { requireCommand, type RunCommand, runCommand } from './run-command.js';
 
 const probeBytes = 1024 * 1024;
 
@@ -76,6 +76,16 @@ async function startsAndEndsBlank(device: string, sizeBytes: bigint): Promise<bo
   }
 }
 
+/**
+ * Workloads that have a directory open, also without its mount, could replace one below it by a link meanwhile: rm(1)
+ * of GNU opens each directory relative to the one above it and follows no link, unlike the function of Node.js.
+ */
+async function remove(path: string): Promise<void> {
+  if ((await kindAt(path)) !== 'directory') return rm(path, { force: true });
+  const { signal } = new AbortController();
+  await requireCommand(runCommand, 'rm', ['-rf', '--', path], signal);
+}
+
 const files: HostFiles = {
   kindAt,
   realPath: (path) => absentIsUndefined(realpath(path)),
@@ -88,7 +98,7 @@ const files: HostFiles = {
   removeFolder: (path) => rmdir(path),
   list: (folder) => readdir(folder),
   rename: (from, to) => rename(from, to),
-  remove: (path) => rm(path, { recursive: true, force: true }),
+  remove,
   syncFolder,
   size: async (path) => BigInt((await lstat(path)).size),
   async identity(path) {

@@ -1,42 +1,30 @@
-import { constants } from 'node:fs';
-import { chmod, lstat, opendir, rm } from 'node:fs/promises';
+import { lstat, opendir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { messageOf } from 'kedge';
 import { DriverError } from '@kedge/driver-sdk';
 import { removalByRoot } from '../../../messages/inputs.js';
 import { shellWord } from '../../../messages/shell-word.js';
 import type { ChangeOwner } from '../../volumes/mount-owner.js';
+import { removeTree } from '../../launch/remove-tree.js';
 import { type OneOffContainers, oneOffDirectory } from './one-off.js';
 
-interface Content {
-  /** Whether an entry, at any depth, belongs to another user or can't be read. */
-  readonly isForeign: boolean;
-  /** Directories without write access for their owner, so that their entries can't be removed, outer ones first. */
-  readonly closed: readonly string[];
-}
-
-/** Searches a directory until the first entry that belongs to another user or can't be read. */
-async function contentOf(path: string, uid: number): Promise<Content> {
+/** Whether a directory has an entry, at any depth, that belongs to another user or can't be read. */
+async function hasForeign(path: string, uid: number): Promise<boolean> {
   const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw error;
   });
-  if (!found) return { isForeign: false, closed: [] };
-  if (found.uid !== uid) return { isForeign: true, closed: [] };
-  if (!found.isDirectory()) return { isForeign: false, closed: [] };
-  const closed = (found.mode & constants.S_IWUSR) === 0 ? [path] : [];
+  if (!found) return false;
+  if (found.uid !== uid) return true;
+  if (!found.isDirectory()) return false;
   try {
-    for await (const entry of await opendir(path)) {
-      const below = await contentOf(join(path, entry.name), uid);
-      if (below.isForeign) return below;
-      // Not spread: the number of arguments of a call is limited.
-      for (const each of below.closed) closed.push(each);
-    }
+    for await (const entry of await opendir(path))
+      if (await hasForeign(join(path, entry.name), uid)) return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
-    return { isForeign: true, closed: [] };
+    return true;
   }
-  return { isForeign: false, closed };
+  return false;
 }
 
 /**
@@ -51,13 +39,14 @@ export async function removeAlsoForeign(
   once: Pick<OneOffContainers, 'run'>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { isForeign, closed }: Content =
-    uid === 0 ? { isForeign: false, closed: [] } : await contentOf(path, uid);
-  if (!isForeign) {
-    for (const directory of closed) await chmod(directory, 0o700);
-    await rm(path, { recursive: true, force: true });
-    return;
-  }
+  // Without user namespaces this user can't remove what is in directories that are closed to it.
+  const failure = (await hasForeign(path, uid))
+    ? undefined
+    : await removeTree(path).then(
+        () => 'removed' as const,
+        (error: unknown) => messageOf(error),
+      );
+  if (failure === 'removed') return;
   const target = join(oneOffDirectory, basename(path));
   const command = ['rm', '-rf', '--one-file-system', '--', target];
   try {
@@ -65,7 +54,7 @@ export async function removeAlsoForeign(
   } catch (cause) {
     throw new DriverError(
       'PermissionDenied',
-      `${path} has files of other users or unreadable directories, which kedged (uid ${uid}) may not remove, and neither did a container: ${messageOf(cause)}; ${removalByRoot.format(shellWord(path))}`,
+      `${path} has files of other users or unreadable directories, which kedged (uid ${uid}) may not remove, and neither did a container: ${[failure, messageOf(cause)].filter(Boolean).join('; ')}; ${removalByRoot.format(shellWord(path))}`,
       { cause },
     );
   }
