@@ -31,7 +31,7 @@ export const removalByRoot = {
   format: (path: string): string => `type: sudo rm -rf ${path}`,
   /**
    * Returns the command in a message; undefined without one. The agent of a node writes messages, so only the directory
-   * of a volume is accepted, which has its uid as its name.
+   * of a volume or of a workload is accepted, which has its uid as its name.
    */
   commandIn: (message: string): string | undefined => {
     const [, found, path = ''] =

@@ -229,7 +229,7 @@ export const instanceReasons = {
     passing('its volumes', 'once the node has detached them'),
   ),
   StopFailed: unmet(
-    'the workload could not be stopped; the stop is retried',
+    'the workload could not be stopped, or its files could not be removed; this is retried',
     ofInstance(stopFailed),
   ),
   DetachFailed: unmet(

@@ -16,6 +16,8 @@ export class PlayedRuntime implements Runtime {
   readonly starts: string[] = [];
   /** The error of starts; undefined: they succeed. */
   startsFail: string | undefined;
+  /** The error of removals; undefined: they succeed. */
+  removalsFail: string | undefined;
   /** The reason why the runtime can't be used; undefined: it can. */
   unavailable: string | undefined;
   /** Whether starts hang. */
@@ -102,7 +104,8 @@ export class PlayedRuntime implements Runtime {
   }
 
   remove(): Promise<void> {
-    return Promise.resolve();
+    const message = this.removalsFail;
+    return message === undefined ? Promise.resolve() : Promise.reject(new Error(message));
   }
 
   async *readLog(_id: string, _request: LogRequest): AsyncGenerator<LogLine> {

@@ -177,9 +177,11 @@ describe('the agent', () => {
     await eventually('the reason', async () => (await readiness('late'))?.reason === 'Stopping');
     runtime.end(early);
     await eventually('the early one gone', async () => (await get('early')) === undefined);
-    expect(await get('late')).to.not.equal(undefined);
-    runtime.deaf = false;
+    Object.assign(runtime, { deaf: false, removalsFail: 'Permission denied' });
     await clock.advance(20_000);
+    await eventually('why', async () => (await readiness('late'))?.reason === 'StopFailed');
+    runtime.removalsFail = undefined;
+    await clock.advance(600_000);
     await eventually('the late one gone', async () => (await get('late')) === undefined);
   });
 

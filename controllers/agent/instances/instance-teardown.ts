@@ -84,7 +84,15 @@ export class InstanceTeardown {
       });
       return retry(error);
     }
-    await runtime?.remove(uid);
+    try {
+      await runtime?.remove(uid);
+    } catch (error) {
+      const message = messageOf(error);
+      await notes.note(instance, 'Stopped', [noted('Ready', false, 'StopFailed', message)], {
+        failureMessage: message,
+      });
+      return retry(error);
+    }
     await inputs.remove(instance);
     starts.forget(uid);
     await removeFinalizer(store, instances, instance, agentFinalizer);

@@ -1,27 +1,35 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { messageOf } from 'kedge';
 import { programPath } from './process-table.js';
 
 const run = promisify(execFile);
+const options = { env: { PATH: programPath, LC_ALL: 'C' }, maxBuffer: 16 * 1024 * 1024 };
 
 /**
  * Removes a directory that a workload wrote to. The workload may have passed descriptors of it to users and to other
  * workloads, which replace a directory by a link while it is removed. rm(1) of GNU opens each directory relative to the
  * one above it and follows no link, unlike the function of Node.js, which repeats paths. The directory above `path` may
  * be writable for kedged alone. No-op if the path does not exist.
- * @throws Error of rm(1) if something remains
+ * @throws Error with the first message of rm(1) if something remains
  */
 export async function removeTree(path: string): Promise<void> {
   const remove = ['-rf', '--', path] as const;
-  const options = { env: { PATH: programPath } };
   try {
     await run('rm', remove, options);
   } catch (error) {
-    if (process.getuid?.() === 0) throw error;
+    if (process.getuid?.() === 0) throw firstOf(error);
     // Some directories may be closed to their own user, who passes them in a user namespace. chmod(1) would follow links
     // that are swapped in.
     await run('unshare', ['--user', '--map-root-user', '--', 'rm', ...remove], options).catch(() =>
-      Promise.reject(error as Error),
+      Promise.reject(firstOf(error)),
     );
   }
+}
+
+/** The error with the first message of the program, which writes one for each file. */
+function firstOf(cause: unknown): Error {
+  const { stderr = '' } = cause as { readonly stderr?: string };
+  const [line = ''] = stderr.split('\n');
+  return new Error(line === '' ? messageOf(cause) : line, { cause });
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { removeRuns } from './remove-runs.js';
 
-const count = 5_000;
+const count = 2_000;
 /** Puts a link to $2 in the place of a directory in $1, once its first file is removed. */
 const swap =
   'cd "$1"; echo ready; while [ -e many/0 ]; do :; done; mv many moved && ln -s "$2" many';

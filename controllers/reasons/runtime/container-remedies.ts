@@ -11,6 +11,7 @@ import {
   processUnrecorded,
   sourceMoved as movedSource,
 } from '../../messages/starts.js';
+import { removalByRoot } from '../../messages/inputs.js';
 import { command, patchOf, serviceOf } from '../commands.js';
 import { shellWord } from '../../messages/shell-word.js';
 import { type Remedy, run, set, wait } from '../remedy.js';
@@ -27,9 +28,12 @@ export function engineUnavailable({ object }: About<'Instance'>): Remedy {
   );
 }
 
-/** The remedy for a workload that could not be stopped. */
+/** The remedy for a workload that could not be stopped, or whose files could not be removed. */
 export function stopFailed({ object, message }: About<'Instance'>): Remedy {
   const { node = '', template } = object;
+  const removal = removalByRoot.commandIn(message);
+  if (removal !== undefined)
+    return run(removal, `type it on node ${node}, and the deletion is retried automatically`);
   const { pid } = processUnkillable.read(message) ?? {};
   if (pid !== undefined)
     return wait(

@@ -3,7 +3,7 @@ import type { Instance } from '../../instance/kind.js';
 import { emptyWorld } from '../world.js';
 import type { Remedy } from '../remedy.js';
 import { stopFailed } from './container-remedies.js';
-import { inputMessages } from '../../messages/inputs.js';
+import { inputMessages, removalByRoot } from '../../messages/inputs.js';
 import {
   containerNameTaken,
   containerPaused,
@@ -54,6 +54,13 @@ describe('the remedy of a stop that SIGKILL does not complete', () => {
     const remedy = about('process', message);
     expect(remedy).to.include({ type: 'wait', command: 'systemctl reboot' });
     expect(remedy.text).to.contain('process 42 of node n, which is blocked in the kernel');
+  });
+
+  it('is the removal by root of files that kedged may not remove', () => {
+    const path = '/d/instances/0f6cbd92-1c31-4a3a-9c0e-444444444444';
+    const remedy = about('process', `x: Permission denied; ${removalByRoot.format(path)}`);
+    expect(remedy.command).to.equal(`sudo rm -rf ${path}`);
+    expect(remedy.text).to.contain('on node n');
   });
 
   it('of a container is a restart of the engine, then of the node', () => {

@@ -39,14 +39,11 @@ export async function removeAlsoForeign(
   once: Pick<OneOffContainers, 'run'>,
   signal: AbortSignal,
 ): Promise<void> {
-  // Without user namespaces this user can't remove what is in directories that are closed to it.
-  const failure = (await hasForeign(path, uid))
-    ? undefined
-    : await removeTree(path).then(
-        () => 'removed' as const,
-        (error: unknown) => messageOf(error),
-      );
-  if (failure === 'removed') return;
+  if (!(await hasForeign(path, uid))) {
+    const failure = await removeTree(path).catch(messageOf);
+    // Without user namespaces this user can't remove what is in directories that are closed to it.
+    if (failure === undefined) return;
+  }
   const target = join(oneOffDirectory, basename(path));
   const command = ['rm', '-rf', '--one-file-system', '--', target];
   try {
@@ -54,7 +51,7 @@ export async function removeAlsoForeign(
   } catch (cause) {
     throw new DriverError(
       'PermissionDenied',
-      `${path} has files of other users or unreadable directories, which kedged (uid ${uid}) may not remove, and neither did a container: ${[failure, messageOf(cause)].filter(Boolean).join('; ')}; ${removalByRoot.format(shellWord(path))}`,
+      `${path} has files of other users or unreadable directories, which kedged (uid ${uid}) may not remove, and neither did a container: ${messageOf(cause)}; ${removalByRoot.format(shellWord(path))}`,
       { cause },
     );
   }
