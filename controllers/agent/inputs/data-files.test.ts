@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { DataFiles } from './data-files.js';
@@ -126,6 +126,43 @@ describe('data files', () => {
       Object.fromEntries(content),
     ]);
     expect((await stat(set)).ino, 'the directory that a workload mounted').to.equal(ino);
+  });
+
+  for (const path of ['key', '..data', '..data.new', 'obsolete', '.'])
+    for (const by of ['a link to other files', 'a directory'] as const)
+      it(`are written again if ${path} is replaced by ${by}, and the others are untouched`, async () => {
+        const content = new Map([['key', 'value']]);
+        const set = files.at('owner', 'set');
+        const other = join(base, 'other');
+        await mkdir(other, { mode: 0o700 });
+        await writeFile(join(other, 'key'), 'foreign');
+        await files.write('owner', 'set', content);
+        await rm(join(set, path), { recursive: true, force: true });
+        if (by === 'a directory') await mkdir(join(set, path, 'deep'), { recursive: true });
+        else await symlink(other, resolve(set, path));
+        await files.write('owner', 'set', content);
+        expect(await seen(set)).to.deep.equal({ key: 'value' });
+        expect(await files.remainsOf('owner', 'set', ['key'])).to.equal('whole');
+        expect(await readdir(other)).to.deep.equal(['key']);
+        expect(await readFile(join(other, 'key'), 'utf8')).to.equal('foreign');
+        expect((await stat(other)).mode & 0o777).to.equal(0o700);
+        await rm(other, { recursive: true });
+        await files.remove('owner');
+      });
+
+  it('are incomplete if a link leads to other files', async () => {
+    const set = files.at('owner', 'set');
+    const remains = () => files.remainsOf('owner', 'set', ['key']);
+    for (const path of ['key', '..data', '.']) {
+      await files.write('owner', 'set', new Map([['key', 'value']]));
+      expect(await remains()).to.equal('whole');
+      await rm(join(set, path), { recursive: true });
+      await symlink(path === 'key' ? '/etc/passwd' : base, resolve(set, path));
+      await writeFile(join(base, 'key'), 'foreign');
+      expect(await remains(), path).to.equal(path === '.' ? 'absent' : 'incomplete');
+    }
+    await rm(join(base, 'key'));
+    await files.remove('owner');
   });
 
   it('are below a folder that only the daemon can pass, also without a umask', async () => {

@@ -6,6 +6,7 @@ import {
   mkdir,
   mkdtemp,
   readdir,
+  readlink,
   rename,
   rm,
   statfs,
@@ -93,6 +94,9 @@ export class DataFiles {
   /** Replaces the files of a set atomically. @param files the contents by relative path */
   async write(owner: string, set: string, files: ReadonlyMap<string, string>): Promise<void> {
     const directory = this.at(owner, set);
+    // Nothing is written through a link, and nothing foreign stays in the way.
+    for (const each of [dirname(directory), directory])
+      if (!(await isPlainDirectory(each))) await rm(each, { force: true });
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const version = await mkdtemp(join(directory, '..version-'));
     try {
@@ -112,9 +116,11 @@ export class DataFiles {
       throw error;
     }
     const link = join(directory, `${current}.new`);
-    await rm(link, { force: true });
+    await rm(link, { recursive: true, force: true });
     await symlink(basename(version), link);
-    await rename(link, join(directory, current));
+    const before = join(directory, current);
+    if (await isPlainDirectory(before)) await rm(before, { recursive: true });
+    await rename(link, before);
     await this.#link(directory, new Set([...files.keys()].map((path) => path.split('/')[0] ?? '')));
     await this.#drop(directory, basename(version));
   }
@@ -125,13 +131,14 @@ export class DataFiles {
     for (const name of names) {
       const path = join(directory, name);
       if (there.has(name)) {
-        if ((await lstat(path)).isSymbolicLink()) continue;
+        if ((await linkAt(path)) === join(current, name)) continue;
         await rm(path, { recursive: true });
       }
       await symlink(join(current, name), path);
     }
     for (const name of there)
-      if (!name.startsWith('..') && !names.has(name)) await rm(join(directory, name));
+      if (!name.startsWith('..') && !names.has(name))
+        await rm(join(directory, name), { recursive: true });
   }
 
   async #drop(directory: string, kept: string): Promise<void> {
@@ -144,7 +151,7 @@ export class DataFiles {
   /**
    * The remains of a set: other programs and users may remove it, for example at the end of a session.
    * @param paths those of its files
-   * @returns `absent` without its directory, which a workload that mounted it does not see again
+   * @returns `incomplete` also if a link leads elsewhere; `absent` without its directory, which a workload that mounted it does not see again
    */
   async remainsOf(
     owner: string,
@@ -152,14 +159,17 @@ export class DataFiles {
     paths: readonly string[],
   ): Promise<'whole' | 'incomplete' | 'absent'> {
     const directory = this.at(owner, set);
-    if ((await lstatOf(directory)) === undefined) return 'absent';
+    if (!(await isPlainDirectory(directory))) return 'absent';
+    const version = await linkAt(join(directory, current));
+    if (version === undefined || !/^\.\.version-[^/]+$/.test(version)) return 'incomplete';
+    if (!(await isPlainDirectory(join(directory, version)))) return 'incomplete';
     for (const path of paths) {
       const [name = ''] = path.split('/');
-      const link = await lstatOf(join(directory, name));
-      const file = await lstatOf(join(directory, current, path));
-      if (!link?.isSymbolicLink() || !file?.isFile()) return 'incomplete';
+      const link = await linkAt(join(directory, name));
+      const file = await lstatOf(join(directory, version, path));
+      if (link !== join(current, name) || !file?.isFile()) return 'incomplete';
     }
-    return (await lstatOf(join(directory, current))) ? 'whole' : 'incomplete';
+    return 'whole';
   }
 
   /** Uids of owners with files. */
@@ -176,6 +186,18 @@ export class DataFiles {
   async close(): Promise<void> {
     await removeUnusedFolder(this.#directory);
   }
+}
+
+async function isPlainDirectory(path: string): Promise<boolean> {
+  return (await lstatOf(path))?.isDirectory() === true;
+}
+
+/** Where the link at a path leads; undefined if it does not exist or is no link. */
+async function linkAt(path: string): Promise<string | undefined> {
+  return readlink(path).catch((error: NodeJS.ErrnoException) => {
+    if (['ENOENT', 'ENOTDIR', 'EINVAL'].includes(error.code ?? '')) return undefined;
+    throw error;
+  });
 }
 
 /** The status of a path without following a link at its end; undefined if it does not exist. */
