@@ -121,22 +121,26 @@ export class Cloud2Volumes {
     };
     // A refusal says nothing about an earlier call without an answer.
     const isFirst = (await request.operations.get('provision')) === undefined;
+    let calls = 0;
     return carryOut(this.#client.clock, request, 'provision', {
       observe,
-      start: (_key) =>
-        this.#api
+      start: (_key) => {
+        calls += 1;
+        const isOnly = isFirst && calls === 1;
+        return this.#api
           .createVolume(caller, { name: volumeName(volume), size, location, labels })
           .catch(async (error: unknown) => {
             const { kind } = DriverError.from(error);
             // No volume was created, so a deletion need not wait for one.
-            if (isFirst && !uncertainCreation.includes(kind))
+            if (isOnly && !uncertainCreation.includes(kind))
               await request.operations.clear('provision');
             if (kind !== 'AlreadyExists') throw error;
             // The volume of an earlier creation has the name, but the list does not contain it yet.
             throw new DriverError('Throttled', DriverError.from(error).message, {
               retryAfterMs: 2_000,
             });
-          }),
+          });
+      },
       state: async (id) => {
         const state = await this.#api.actionState(caller, id);
         if (state.type === 'failed') await this.#discard(request);

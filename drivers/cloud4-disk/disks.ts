@@ -103,6 +103,7 @@ export class Cloud4Disks {
     // The first creation needs no lookup: its name is taken if the disk exists.
     const isFirst = (await operations.get(kind)) === undefined;
     let isNew = isFirst;
+    let calls = 0;
     const observe = async (): Promise<Observed<ProvisionResult>> => {
       if (isNew) return absent;
       const found = await ifFound(api.disk(caller, path));
@@ -116,6 +117,7 @@ export class Cloud4Disks {
         observe,
         start: async (requestId) => {
           isNew = false;
+          calls += 1;
           try {
             const from = await source?.(caller);
             return await api.insertDisk(caller, path, requestId, {
@@ -127,7 +129,8 @@ export class Cloud4Disks {
             });
           } catch (thrown) {
             // No disk was created, so a deletion need not wait for one. A refusal says nothing about an earlier call.
-            if (isFirst && !uncertainCreation.includes(DriverError.from(thrown).kind))
+            const isOnly = isFirst && calls === 1;
+            if (isOnly && !uncertainCreation.includes(DriverError.from(thrown).kind))
               await operations.clear(kind);
             throw thrown;
           }

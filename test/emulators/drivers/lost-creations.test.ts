@@ -24,6 +24,8 @@ const notFound = {
     errors: [{ reason: 'notFound', message: 'not found' }],
   },
 };
+/** An answer of cloud2 for an action that it has forgotten. */
+const absentAction = JSON.stringify({ error: { code: 'not_found', message: 'not found' } });
 const elsewhere = {
   cloud1: { region: 'mars' },
   cloud2: { region: 'mars', location: 'mars' },
@@ -118,6 +120,31 @@ for (const provider of providers)
       await cloud.over(() => driver.provision({ ...request, ...size, signal }));
       expect(await existing()).to.have.length(1);
     });
+
+    if (provider === 'cloud2' || provider === 'cloud4')
+      it('that was made is not forgotten because its repetition within one call is refused by the rate limit', async () => {
+        const one = volume();
+        cloud.emulator.lagLists(9);
+        const asked = creation(provider);
+        const limited = { type: 'answer', status: 429, body: '' } as const;
+        cloud.emulator.faults.add({ on: asked, nth: 2, times: 9, fault: limited });
+        // The provider has forgotten the operation, and does not show the disk yet.
+        const hidden = provider === 'cloud2' ? absentAction : JSON.stringify(notFound);
+        cloud.emulator.faults.add({
+          on: ({ method, path }) =>
+            method === 'GET' && /\/(actions|operations|disks)\/[^/]+$/.test(path),
+          times: 99,
+          fault: { type: 'answer', status: 404, body: hidden },
+        });
+        const { signal, ...request } = one.request();
+        const size = { sizeBytes: 1n, accessMode: 'ReadWriteOnce', topology: {} } as const;
+        const answer = await cloud.clock.during(() =>
+          Promise.resolve(driver.provision({ ...request, ...size, signal })),
+        );
+        expect(isPending(answer)).to.equal(true);
+        expect(await existing()).to.have.length(1);
+        expect(await one.operations.get('provision')).to.not.equal(undefined);
+      });
 
     it('is not that of another volume: neither is deleted by the handle of the other', async () => {
       const one = volume();
