@@ -59,6 +59,10 @@ export function changes(action: Action): boolean {
   return !action.startsWith('Describe');
 }
 
+/** What to check if the SDK can't read the address of the metadata service. */
+const addressCheck =
+  'check AWS_EC2_METADATA_SERVICE_ENDPOINT (a URL, such as http://169.254.169.254) and AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE (IPv4 or IPv6) in the environment of kedged, or ec2_metadata_service_endpoint and ec2_metadata_service_endpoint_mode in the configuration file of AWS';
+
 /**
  * Calls EC2. The SDK makes, signs and reads the requests; {@link ProviderClient} sends them with its deadline, budget
  * and journal. The SDK makes one attempt: repetitions are the driver's. Throws only DriverError.
@@ -187,19 +191,28 @@ export class Ec2Client {
       );
     } catch (thrown) {
       if (signal.aborted) throw thrown;
-      if (asked.metadata) throw await this.#refusedByMetadata(known);
+      const refusal = asked.metadata ? await this.#refusedByMetadata(known) : 'notAsked';
+      if (refusal instanceof DriverError) throw refusal;
       if (thrown instanceof DriverError) throw thrown;
       const { message } = thrown as Error;
+      const check = refusal === 'noAddress' ? ` ${addressCheck};` : '';
       throw new DriverError(
         'CredentialsRejected',
-        `there are no credentials for Amazon EBS: ${message}; set accessKeyId and secretAccessKey in the class, or give the instance of this node a role`,
+        `there are no credentials for Amazon EBS: ${message};${check} set accessKeyId and secretAccessKey in the class, or give the instance of this node a role`,
         { cause: thrown },
       );
     }
   }
 
-  async #refusedByMetadata(known: Known): Promise<DriverError> {
-    const endpoint = await metadataEndpoint();
+  /** Why the metadata service gave no credentials; `noAddress` if the SDK could not read its address. */
+  async #refusedByMetadata(known: Known): Promise<DriverError | 'noAddress'> {
+    let endpoint: string;
+    try {
+      endpoint = await metadataEndpoint();
+    } catch (thrown) {
+      if (thrown instanceof DriverError) return thrown;
+      return 'noAddress'; // the call has failed with the same error, which is reported
+    }
     known.reason ??= this.#metadata.refusal(endpoint, new AbortController().signal).finally(() => {
       known.reason = undefined;
     });

@@ -114,6 +114,19 @@ describe('the credentials of cloud3-block on an instance whose metadata service'
       expect(error.kind).to.equal(kind);
     });
 
+  for (const [title, variables] of Object.entries({
+    'has an address that is none': { AWS_EC2_METADATA_SERVICE_ENDPOINT: '169.254.169.254' },
+    'has a mode that does not exist': { AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE: 'IPv5' },
+  }))
+    it(`${title} have an error that names the configuration`, async () => {
+      delete process.env.AWS_EC2_METADATA_SERVICE_ENDPOINT;
+      Object.assign(process.env, variables);
+      const error = await observed();
+      expect(error.message).to.contain('set accessKeyId and secretAccessKey in the class');
+      expect(error.message).to.contain('AWS_EC2_METADATA_SERVICE_ENDPOINT');
+      expect(error.kind).to.equal('CredentialsRejected');
+    });
+
   it('answers again are found at the next call', async () => {
     served.metadata.silent = true;
     expect((await observed()).kind).to.equal('Unavailable');
