@@ -80,6 +80,13 @@ describe('the default credentials of cloud4-disk', () => {
     expect(error.cause).to.equal(undefined);
   });
 
+  it('name their file if a value in it has the wrong type', async () => {
+    const wrong = new TypeError('key must be a string, a buffer or an object');
+    const { authorizations } = withDefaults([() => Promise.reject(wrong)]);
+    const { message } = await failureOf(authorizations.of(defaultIdentity, signal));
+    expect(message).to.contain('file of the credentials (GOOGLE_APPLICATION_CREDENTIALS)');
+  });
+
   it('name the metadata server, and do not quote an answer that is not a token', async () => {
     const quoting = new TypeError("Cannot create property 'refresh_token' on string 'secret'");
     const { authorizations } = withDefaults([() => Promise.reject(quoting)]);

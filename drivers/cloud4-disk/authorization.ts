@@ -26,9 +26,10 @@ const metadataServer =
   'the metadata server (at GCE_METADATA_HOST, by default metadata.google.internal, 169.254.169.254)';
 
 function wordsOf(thrown: unknown): string {
-  // The error of the JSON parser quotes the file of the credentials, and one of a value's type quotes the answer.
+  // The error of the JSON parser quotes the file of the credentials, and one of a value's type may quote the answer.
   if (thrown instanceof SyntaxError) return 'the file of the credentials is not JSON';
-  if (thrown instanceof TypeError) return 'the answer of the metadata server is not a token';
+  if (thrown instanceof TypeError)
+    return 'the answer of the metadata server is not a token, or a value in the file of the credentials (GOOGLE_APPLICATION_CREDENTIALS) has the wrong type';
   return thrown instanceof Error ? thrown.message.slice(0, 500) : String(thrown);
 }
 
