@@ -163,8 +163,10 @@ export class Cloud1Volumes {
     if (!found) {
       // A volume whose creation got no answer may be missing from the list for a while.
       const [, at] = /^create (\d+)$/.exec((await operations.get('provision')) ?? '') ?? [];
-      if (at !== undefined && this.#client.clock.now() - Number(at) < listLagMs)
-        return notYet(10_000);
+      const now = this.#client.clock.now();
+      // The clock was ahead: the wait begins now.
+      if (Number(at) > now) await operations.set('provision', `create ${now}`);
+      if (at !== undefined && now - Number(at) < listLagMs) return notYet(10_000);
       if (at !== undefined) await operations.clear('provision');
       return endDeletion(operations);
     }

@@ -67,7 +67,8 @@ export class Cloud3Attachments {
     const { operations, instance } = request;
     const kept = Number(await operations.get('attach'));
     const now = this.#clock.now();
-    if (!(kept > 0)) await operations.set('attach', String(now));
+    // A time in the future is of a clock that was ahead.
+    if (!(kept > 0) || kept > now) await operations.set('attach', String(now));
     if (!(kept > 0) || now - kept < stuckMs) return notYet(pollMs);
     await this.#api.make(callerOf(request), 'DetachVolume', { VolumeId: id, InstanceId: instance });
     await operations.clear('attach');
@@ -117,7 +118,9 @@ export class Cloud3Attachments {
     const started = Number(await operations.get('attach'));
     if (!held) {
       // An attachment whose call got no answer may not be visible yet.
-      if (started > 0 && this.#clock.now() - started < lagMs) return notYet(2 * pollMs);
+      const now = this.#clock.now();
+      if (started > now) await operations.set('attach', String(now)); // the clock was ahead
+      if (started > 0 && now - started < lagMs) return notYet(2 * pollMs);
       await operations.clear('attach');
       return operations.clear('detach');
     }

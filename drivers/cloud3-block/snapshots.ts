@@ -81,9 +81,11 @@ export class Cloud3Snapshots implements BlockSnapshots {
       if (first) return this.#completed(asked, first);
       await reads.require(request);
       const sentAt = Number(await operations.get('createSnapshot'));
-      if (sentAt > 0 && clock.now() - sentAt < listLagMs)
-        return { type: 'pending', pollAfterMs: 5_000 };
-      await operations.set('createSnapshot', String(clock.now()));
+      const now = clock.now();
+      // The clock was ahead: the wait begins now.
+      if (sentAt > now) await operations.set('createSnapshot', String(now));
+      if (sentAt > 0 && now - sentAt < listLagMs) return { type: 'pending', pollAfterMs: 5_000 };
+      await operations.set('createSnapshot', String(now));
       try {
         const made = await api.createSnapshot(caller, {
           VolumeId: handle,
@@ -140,9 +142,13 @@ export class Cloud3Snapshots implements BlockSnapshots {
         handle === undefined ? await this.#named(request) : [await this.#byId(request, handle)];
       for (const one of found) if (one) await this.#remove(request, one.id);
       const sentAt = Number(await operations.get('createSnapshot'));
-      const isRecent = sentAt > 0 && api.client.provider.clock.now() - sentAt < listLagMs;
-      if (handle === undefined && found.length === 0 && isRecent)
+      const now = api.client.provider.clock.now();
+      const isRecent = sentAt > 0 && now - sentAt < listLagMs;
+      if (handle === undefined && found.length === 0 && isRecent) {
+        // The clock was ahead: the wait begins now.
+        if (sentAt > now) await operations.set('createSnapshot', String(now));
         return { type: 'pending', pollAfterMs: 5_000 };
+      }
       return operations.clear('createSnapshot');
     });
   }

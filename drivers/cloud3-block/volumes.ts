@@ -100,7 +100,8 @@ export class Cloud3Volumes {
     if (error.kind === 'AlreadyExists') {
       // The token belongs to a volume with other parameters. The list may not contain it yet, or it was deleted.
       if (earlier && at - earlier.at < listLagMs) {
-        await storeAttempt(operations, earlier);
+        // A time in the future is of a clock that was ahead.
+        await storeAttempt(operations, { ...earlier, at: Math.min(earlier.at, at) });
         return notYet(5 * pollMs);
       }
       await storeAttempt(operations, { epoch: epoch + 1, at: 0 });
@@ -144,7 +145,8 @@ export class Cloud3Volumes {
     }
     // One read may miss it, however long ago it was created.
     const now = this.#clock.now();
-    if (missedAt === undefined) await storeAttempt(operations, { ...attempt, missedAt: now });
+    if (missedAt === undefined || missedAt > now)
+      await storeAttempt(operations, { ...attempt, missedAt: now });
     if (now - (missedAt ?? now) < listLagMs) return notYet(2 * pollMs);
     await storeAttempt(operations, { epoch: attempt.epoch + 1, at: 0 });
     const { kmsKeyId = '' } = parameters;
@@ -213,6 +215,8 @@ export class Cloud3Volumes {
     const now = this.#clock.now();
     if (!found) {
       // A volume whose creation got no answer may be missing from the list for a while.
+      // If the clock was ahead, the wait begins now.
+      if (attempt && attempt.at > now) await storeAttempt(operations, { ...attempt, at: now });
       if (attempt && now - attempt.at < listLagMs) return notYet(10 * pollMs);
       return this.#ended(operations);
     }
@@ -220,7 +224,7 @@ export class Cloud3Volumes {
     if (found.state === 'deleting') {
       const since = Number(await operations.get('delete'));
       if (since > 0 && now - since >= deletingMs) return this.#ended(operations);
-      if (!(since > 0)) await operations.set('delete', String(now));
+      if (!(since > 0) || since > now) await operations.set('delete', String(now));
       return working(since > 0 ? now - since : 0);
     }
     const held = attachmentOf(found);

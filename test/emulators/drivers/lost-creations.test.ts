@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type Driver, isPending, memoryOperations } from '@kedge/driver-sdk';
+import { pauseOn } from '@kedge/driver-sdk/provider';
 import { askCloud3, itemsOf, testKey } from '../cloud3/client.js';
 import type { FaultLine } from '../core/faults.js';
 import type { ProviderName } from '../index.js';
@@ -26,6 +27,7 @@ const notFound = {
 };
 /** An answer of cloud2 for an action that it has forgotten. */
 const absentAction = JSON.stringify({ error: { code: 'not_found', message: 'not found' } });
+const yearMs = 365 * 24 * 3_600_000;
 const elsewhere = {
   cloud1: { region: 'mars' },
   cloud2: { region: 'mars', location: 'mars' },
@@ -146,6 +148,22 @@ for (const provider of providers)
         expect(await one.operations.get('provision')).to.not.equal(undefined);
       });
 
+    // The others store no time.
+    if (provider === 'cloud1' || provider === 'cloud3')
+      it('without an answer does not delay its deletion for longer if the clock was far ahead', async () => {
+        const one = volume();
+        const { signal, ...request } = one.request();
+        const then = String(cloud.clock.now() + yearMs);
+        await one.operations.set('provision', `${provider === 'cloud1' ? 'create' : '1'} ${then}`);
+        const gone = { ...request, handle: undefined, signal };
+        expect(isPending((await driver.delete(gone))!), 'it may be listed later').to.equal(true);
+        const began = cloud.clock.monotonic();
+        for (let calls = 0; calls < 30 && (await driver.delete(gone)); calls += 1)
+          await cloud.over(() => pauseOn(cloud.clock, 10_000, signal));
+        expect(await driver.delete(gone)).to.equal(undefined);
+        expect(cloud.clock.monotonic() - began).to.be.within(50_000, 120_000);
+      });
+
     it('is not that of another volume: neither is deleted by the handle of the other', async () => {
       const one = volume();
       const two = volume(other);
@@ -190,6 +208,26 @@ describe('snapshots of cloud3-block whose creation had no answer', function () {
     await cloud.over(() => driver.createSnapshot({ ...one.request(), snapshot, operations }));
     const { body } = await askCloud3(cloud.emulator, { action: 'DescribeSnapshots', key });
     expect(itemsOf(body, 'snapshotSet')).to.have.length(1);
+  });
+
+  it('are not waited for longer if the clock was far ahead', async () => {
+    for (const call of ['deleteSnapshot', 'createSnapshot'] as const) {
+      const one = new CalledDriver(cloud, driver, crypto.randomUUID());
+      await one.provision();
+      const { signal, ...given } = one.request();
+      const of = { ...snapshot, uid: crypto.randomUUID() };
+      const request = { ...given, snapshot: of, signal };
+      await one.operations.set('createSnapshot', String(cloud.clock.now() + yearMs));
+      const again = async (): Promise<boolean> => {
+        const asked = call === 'deleteSnapshot' ? { ...request, handle: undefined } : request;
+        const answer = await driver[call]?.(asked as never);
+        return answer !== undefined && isPending(answer);
+      };
+      expect(await again(), 'it may be listed later').to.equal(true);
+      for (let calls = 0; calls < 30 && (await again()); calls += 1)
+        await cloud.over(() => pauseOn(cloud.clock, 10_000, signal));
+      expect(await again(), call).to.equal(false);
+    }
   });
 
   it('are waited for by their deletion', async () => {
