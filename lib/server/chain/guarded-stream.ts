@@ -4,7 +4,7 @@ export interface GuardedEnd {
   readonly signal: AbortSignal;
   /** Whether the signal will abort, so that no value is passed on any more. */
   readonly isDue: boolean;
-  /** A check in progress that may make the end due: a value is passed on after it. */
+  /** A check in progress that may make the end due: a value is passed on after it and the one that follows at once. */
   readonly check?: Promise<void> | undefined;
 }
 
@@ -71,8 +71,13 @@ export class GuardedStream<T> implements AsyncIterableIterator<T> {
             resolve({ done: true, value: undefined });
           };
           const check = this.#end?.check;
-          if (check) void check.then(pass);
-          else pass();
+          if (!check) return pass();
+          // Rights may have changed during the check, after that of this stream.
+          void check.then(() => {
+            const next = this.#end?.check;
+            if (next) void next.then(pass);
+            else pass();
+          });
         },
         (thrown: unknown) => {
           if (!this.#isRefused(reject)) this.#fail(thrown, reject);

@@ -22,7 +22,10 @@ export class StreamEnd {
     this.#checks = checks;
   }
 
-  /** The check of rights that is in progress; values must wait for it. Undefined if there is none. */
+  /**
+   * The check of rights that is in progress; values must wait for it, and for the next one if it follows at once.
+   * Undefined if there is none.
+   */
   get check(): Promise<void> | undefined {
     return this.#checks.present;
   }
@@ -59,6 +62,8 @@ export class StreamEnd {
     // Not a generator: its return would wait for a value that is still awaited.
     const next = async (): Promise<IteratorResult<T>> => {
       const result = await source.next();
+      await this.check;
+      // Rights may have changed during the check, after that of this stream.
       await this.check;
       return this.isDue ? { done: true, value: undefined } : result;
     };

@@ -43,6 +43,8 @@ describe('a change of rights that concerns many tokens', () => {
   let change: () => void;
   let checked: number;
   let isRevoked: boolean;
+  /** Tokens that are revoked later than `isRevoked` is set. */
+  let revoked: Set<string>;
   let onCheck: () => void;
   const never = new AbortController().signal;
   setMaxListeners(0, never);
@@ -57,9 +59,15 @@ describe('a change of rights that concerns many tokens', () => {
 
   beforeEach(() => {
     clock = new WorkClock();
-    change = () => undefined;
+    let isChanged = false;
+    let wake = (): void => undefined;
+    change = () => {
+      isChanged = true;
+      wake();
+    };
     onCheck = () => undefined;
     isRevoked = false;
+    revoked = new Set();
     sessions = new Sessions({
       authenticator: {
         authenticate: () => Promise.reject(new Error('not called')),
@@ -68,14 +76,16 @@ describe('a change of rights that concerns many tokens', () => {
           clock.takes(checkMs);
           onCheck();
           if (given.tokenId === 'hangs' && isRevoked) return new Promise(() => undefined);
-          const isLost = isRevoked && given.tokenId === `${tokens - 1}`;
+          const isLost =
+            revoked.has(given.tokenId) || (isRevoked && given.tokenId === `${tokens - 1}`);
           return isLost ? Promise.reject(lost) : Promise.resolve(given);
         },
       },
       authorizer: accessControl(() => true),
       changes: async function* () {
         for (;;) {
-          await new Promise<void>((resolve) => (change = resolve));
+          if (!isChanged) await new Promise<void>((resolve) => (wake = resolve));
+          isChanged = false;
           yield;
         }
       },
@@ -138,6 +148,37 @@ describe('a change of rights that concerns many tokens', () => {
     await eventually('all values', () => outcomes.filter(Boolean).length === tokens);
     expect(new Set(outcomes.slice(0, -1))).to.deep.equal(new Set(['a value']));
     expect(outcomes.at(-1)).to.equal('InvalidToken');
+  });
+
+  it('lets no value pass to a stream whose token was revoked after its check, during those of others', async () => {
+    const { outcomes, give } = await opened();
+    onCheck = () => {
+      if (checked !== tokens / 2) return;
+      revoked = new Set(['0', '1']);
+      change();
+      give();
+    };
+    change();
+    await eventually('all values', () => outcomes.filter(Boolean).length === tokens);
+    expect(outcomes.slice(0, 2)).to.deep.equal(['InvalidToken', 'InvalidToken']);
+    expect(new Set(outcomes.slice(2))).to.deep.equal(new Set(['a value']));
+  });
+
+  it('delays a value for two passes at most, also if rights change without end', async () => {
+    const { outcomes, give } = await opened();
+    let givenAt = 0;
+    let passedAt: number | undefined;
+    onCheck = () => {
+      if (checked === tokens / 2) {
+        give();
+        givenAt = checked;
+      }
+      if (outcomes.filter(Boolean).length === tokens) passedAt ??= checked;
+      if (passedAt === undefined && checked < 10 * tokens) change();
+    };
+    change();
+    await eventually('all values', () => passedAt !== undefined || checked >= 10 * tokens);
+    expect(passedAt).to.be.within(givenAt, givenAt + 2 * tokens);
   });
 
   it('delays no value for a check that takes long', async () => {

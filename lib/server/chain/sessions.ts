@@ -93,6 +93,9 @@ export class Sessions {
   #following: Promise<void> | undefined;
   /** The check of many tokens in progress, for which the values of all streams wait. It never rejects. */
   readonly #checks: { present: Promise<void> | undefined } = { present: undefined };
+  /** Whether rights have changed since the last check of all streams began. */
+  #isChanged = false;
+  #checking: Promise<void> | undefined;
 
   constructor(options: SessionOptions) {
     this.#options = options;
@@ -122,7 +125,7 @@ export class Sessions {
     };
     try {
       // A right that was revoked after the authentication causes no further change event: check now.
-      await this.#recheck([session]);
+      await this.#recheckToken([session]);
       session.end.throwIfDue();
     } catch (error) {
       close();
@@ -172,24 +175,37 @@ export class Sessions {
     });
   }
 
+  /** Checks all open streams, now or after the check in progress: a right may change after its own check. */
+  #recheckAll(): Promise<void> {
+    this.#isChanged = true;
+    return (this.#checking ??= this.#recheckUntilUnchanged());
+  }
+
   /**
-   * Checks the rights of streams. Each token, and each access of it, is checked once, although it may have thousands of
-   * streams. No stream passes on a value until its check has begun, and ended unless it takes more than a turn.
+   * Checks the rights of all open streams, until they do not change meanwhile. No stream passes on a value until its
+   * check has begun, and ended unless it takes more than a turn.
    */
-  async #recheck(sessions: Iterable<Session>): Promise<void> {
-    const byToken = new Map<string | Identity, Session[]>();
-    for (const session of sessions) {
-      const { identity } = session;
-      addTo(byToken, identity.tokenUid ?? identity, session);
+  async #recheckUntilUnchanged(): Promise<void> {
+    while (this.#isChanged) {
+      this.#isChanged = false;
+      const tokens = byToken(this.#open);
+      if (tokens.length <= togetherMax && !this.#checks.present) {
+        await this.#recheckTokens(tokens);
+        continue;
+      }
+      const checks: Promise<void>[] = [];
+      this.#checks.present = this.#recheckInTurns(tokens, checks);
+      await this.#checks.present;
+      // In this turn: the values of streams that were checked before the change wait for the next check too.
+      if (this.#isChanged) continue;
+      this.#checks.present = undefined;
+      await Promise.all(checks);
     }
-    const tokens = [...byToken.values()];
-    if (tokens.length <= togetherMax)
-      return void (await Promise.all(tokens.map((ofToken) => this.#recheckToken(ofToken))));
-    const checks: Promise<void>[] = [];
-    this.#checks.present = this.#recheckInTurns(tokens, checks);
-    await this.#checks.present;
-    this.#checks.present = undefined;
-    await Promise.all(checks);
+    this.#checking = undefined;
+  }
+
+  async #recheckTokens(tokens: readonly (readonly Session[])[]): Promise<void> {
+    await Promise.all(tokens.map((ofToken) => this.#recheckToken(ofToken)));
   }
 
   /** Begins the checks of many tokens over several turns, and adds them to `checks`. */
@@ -248,16 +264,26 @@ export class Sessions {
     const follow = async (): Promise<void> => {
       while (!signal.aborted) {
         try {
-          for await (const _ of changes(signal)) await this.#recheck(this.#open);
+          for await (const _ of changes(signal)) void this.#recheckAll();
         } catch (error) {
           logger.warn('watch of rights restarts', { error: messageOf(error) });
         }
         await sleep(clock, retryMs, signal, { background: true });
-        await this.#recheck(this.#open);
+        await this.#recheckAll();
       }
     };
     this.#following = follow();
   }
+}
+
+/** Groups streams by their token: each token, and each access of it, is checked once for all of them. */
+function byToken(sessions: Iterable<Session>): readonly (readonly Session[])[] {
+  const groups = new Map<string | Identity, Session[]>();
+  for (const session of sessions) {
+    const { identity } = session;
+    addTo(groups, identity.tokenUid ?? identity, session);
+  }
+  return [...groups.values()];
 }
 
 function addTo<K>(groups: Map<K, Session[]>, key: K, session: Session): void {
