@@ -50,6 +50,31 @@ describe('a value that an enum does not have', () => {
     expect(long?.message.length).to.be.below(300);
   });
 
+  it('is a number that the enum does not have in an answer, in every form of a field, as often as it occurs', () => {
+    const cases: readonly (readonly [JsonObject, JsonObject])[] = [
+      [{ color: 'BLUE' }, { color: -1 }],
+      [{ maybeColor: 'red' }, { maybeColor: -1 }],
+      [{ manyColor: ['RED', 'BLUE'] }, { manyColor: ['RED', -1] }],
+      [{ mappedColor: { 'a.b[0]': 'BLUE' } }, { mappedColor: { 'a.b[0]': -1 } }],
+      [
+        { manyInner: Array.from({ length: 50 }, () => ({ inner: { color: 'PINK' } })) },
+        { manyInner: Array.from({ length: 50 }, () => ({ inner: { color: -1 } })) },
+      ],
+      [{ mappedInner: { x: { color: 1.5 } } }, { mappedInner: { x: { color: -1 } } }],
+    ];
+    for (const [json, expected] of cases) {
+      const before = structuredClone(json);
+      const marked = Buffer.from(schemas.encodeAnswer(every, json));
+      expect(marked, JSON.stringify(json)).to.deep.equal(
+        Buffer.from(schemas.encode(every, expected)),
+      );
+      expect(Buffer.from(schemas.encodeStored(every, json))).to.deep.equal(marked);
+      expect(json, 'the given message').to.deep.equal(before);
+      expect(refusalOf(() => requireKnownFields(every, marked))?.code).to.equal('InvalidArgument');
+    }
+    expect(() => schemas.encodeAnswer(every, { inner: 5 })).to.throw();
+  });
+
   it('may be a number, which a reader gets from a newer peer and writes unchanged', () => {
     for (const json of [{ color: 9 }, { manyColor: [1, 9] }, { mappedColor: { a: 9 } }]) {
       const bytes = schemas.encode(every, json);

@@ -13,10 +13,15 @@ type Numbers = 'any' | 'none';
 interface Search {
   readonly numbers: Numbers;
   readonly found: FieldViolation[];
+  /** Whether values are replaced by {@link markOf} instead of reported. */
+  readonly marks?: true;
 }
 
-/** Checks the value of a field. `path` is the path of the value. */
-type Check = (value: unknown, path: string, search: Search) => void;
+/** An object or a list of a message, which is changed only by a search that marks. */
+type Holder = Record<string | number, unknown>;
+
+/** Checks the value of a holder under a key. `path` is the path of the value. */
+type Check = (holder: Holder, key: string | number, path: string, search: Search) => void;
 
 /** The checks of the fields of each message by name; undefined for a message without an enum at any depth. */
 const plans = new WeakMap<DescMessage, ReadonlyMap<string, Check> | undefined>();
@@ -44,14 +49,17 @@ function checkOf(field: DescField): Check | undefined {
   if (!item) return undefined;
   switch (field.fieldKind) {
     case 'list':
-      return (value, path, search) => {
-        if (!Array.isArray(value)) return;
-        for (const [at, inner] of value.entries()) item(inner, `${path}[${at}]`, search);
+      return (holder, key, path, search) => {
+        const items = holder[key];
+        if (!Array.isArray(items)) return;
+        for (const at of items.keys())
+          item(items as unknown as Holder, at, `${path}[${at}]`, search);
       };
     case 'map':
-      return (value, path, search) => {
-        if (!isJsonObject(value)) return;
-        for (const [key, inner] of Object.entries(value)) item(inner, `${path}.${key}`, search);
+      return (holder, key, path, search) => {
+        const entries = holder[key];
+        if (!isJsonObject(entries)) return;
+        for (const name of Object.keys(entries)) item(entries, name, `${path}.${name}`, search);
       };
     default:
       return item;
@@ -59,7 +67,8 @@ function checkOf(field: DescField): Check | undefined {
 }
 
 function messageCheck(message: DescMessage): Check {
-  return (value, path, search) => {
+  return (holder, key, path, search) => {
+    const value = holder[key];
     if (isJsonObject(value)) checkFields(message, value, `${path}.`, search);
   };
 }
@@ -69,7 +78,7 @@ function checkFields(message: DescMessage, json: JsonObject, prefix: string, sea
   if (!plan) return;
   for (const name of Object.keys(json)) {
     if (search.found.length >= reportedMax) return;
-    plan.get(name)?.(json[name], prefix + name, search);
+    plan.get(name)?.(json, name, prefix + name, search);
   }
 }
 
@@ -83,10 +92,15 @@ function valueCheck(desc: DescEnum, { proto }: DescField): Check | undefined {
   if (desc.typeName === 'google.protobuf.NullValue') return undefined;
   const names = new Set<unknown>(desc.values.flatMap(({ name, jsonName }) => [name, jsonName]));
   const isSecret = proto.options?.debugRedact === true;
-  return (value, path, { numbers, found }) => {
+  return (holder, key, path, { numbers, found, marks }) => {
+    const value = holder[key];
     // Absent values have no encoding.
     if (names.has(value) || value === null || value === undefined) return;
     if (numbers === 'any' && Number.isInteger(value)) return;
+    if (marks) {
+      holder[key] = markOf(desc);
+      return;
+    }
     const shown = isSecret ? 'the value' : JSON.stringify(value).slice(0, shownMax);
     const allowed = allowedNames(desc).join(', ');
     found.push({ field: path, description: `${shown} is not allowed; use one of ${allowed}` });
@@ -108,6 +122,25 @@ export function unknownEnumValues(
   const search: Search = { numbers, found: [] };
   checkFields(message, json, '', search);
   return search.found;
+}
+
+/** A number that an enum does not have: -1, or the next one below. */
+function markOf({ values }: DescEnum): number {
+  const numbers = new Set(values.map(({ number }) => number));
+  let mark = -1;
+  while (numbers.has(mark)) mark -= 1;
+  return mark;
+}
+
+/**
+ * A copy of the JSON form of a message in which each value that {@link unknownEnumValues} would report is a number that
+ * its enum does not have, mostly -1. A reader sees that the field is set, and a server refuses the
+ * number in a write.
+ */
+export function withMarkedEnumValues(message: DescMessage, json: JsonObject): JsonObject {
+  const copy = structuredClone(json);
+  checkFields(message, copy, '', { numbers: 'any', found: [], marks: true });
+  return copy;
 }
 
 /** The check of the numbers of an enum in encoded messages. */

@@ -17,7 +17,7 @@ import {
 } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { invalid, messageOf } from '../base/index.js';
-import { unknownEnumValues } from './enum-values.js';
+import { unknownEnumValues, withMarkedEnumValues } from './enum-values.js';
 import { hideFields } from './hidden-fields.js';
 import type { JsonObject } from './json.js';
 import { fromProtoJson } from './json-form.js';
@@ -167,15 +167,29 @@ export class SchemaRegistry {
     // The general encoder would omit their fields, as it does unknown fields.
     const unknown = unknownEnumValues(message, json, 'any');
     if (unknown.length > 0) throw invalid(unknown);
+    return this.#encodeAny(message, json);
+  }
+
+  /**
+   * Encodes an answer as {@link encode} does, except that a value that its enum does not have becomes a number that the
+   * enum does not have either, mostly -1: a stored object of another release must not end the list of all objects.
+   * @throws Error for another value that does not have the type of its field
+   */
+  encodeAnswer(message: DescMessage, json: JsonObject): Uint8Array {
+    const written = writeMessage(message, json);
+    return written ?? this.#encodeAny(message, withMarkedEnumValues(message, json));
+  }
+
+  #encodeAny(message: DescMessage, json: JsonObject): Uint8Array {
     const options = { registry: this.#files, ignoreUnknownFields: true };
     return toBinary(message, fromJson(message, json as JsonValue, options));
   }
 
   /**
-   * Encodes the stored fields of a message as {@link encode} does their form in answers (see {@link present}): the
+   * Encodes the stored fields of a message as {@link encodeAnswer} does their form in answers (see {@link present}): the
    * bytes are equal, because fields that it adds have their zero value, and fields that it omits are not written.
    */
   encodeStored(message: DescMessage, stored: JsonObject): Uint8Array {
-    return writeMessage(message, stored) ?? this.encode(message, present(message, stored));
+    return writeMessage(message, stored) ?? this.encodeAnswer(message, present(message, stored));
   }
 }

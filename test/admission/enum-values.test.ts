@@ -1,6 +1,6 @@
 import { Client, credentials, Metadata, type ServiceError } from '@grpc/grpc-js';
 import { expect } from 'chai';
-import { asObject, hasCode, StatusError } from 'kedge';
+import { asObject, StatusError } from 'kedge';
 import { type DescEnum, type DescMessage, type JsonObject, SchemaRegistry } from 'kedge/rpc';
 import * as generated from '@kedge/api';
 import { kedgeClient } from '@kedge/api/client';
@@ -188,33 +188,43 @@ describe('a value that an enum of the API does not have', () => {
     await remote.close();
   });
 
-  it('fails a read over gRPC if it is stored, with the object, and can be replaced over REST', async () => {
-    const key = { namespace: 'default', name: 'newer' };
+  it('is -1 in answers of gRPC if it is stored, is refused when it is written back, and can be replaced', async () => {
+    const keys = ['newer', 'newest'].map((name) => ({ namespace: 'default', name }));
+    const [key, other] = keys as [(typeof keys)[0], (typeof keys)[0]];
     const spec = { storageClassName: 'local', size: '1Gi', accessMode: 'ReadWriteOnce' };
-    await api.store.create(volumes, { ...key, ...spec, reclaimPolicy: 'archive' } as never);
+    for (const one of keys)
+      await api.store.create(volumes, { ...one, ...spec, reclaimPolicy: 'archive' } as never);
     using client = kedgeClient({ server: api.grpcAddress, token: 'root' });
-    const reads: Readonly<Record<string, () => Promise<unknown>>> = {
-      get: () => client.volumes.get(key),
-      list: () => client.volumes.list({ namespace: 'default' }),
-      watch: async () => {
-        const aborted = AbortSignal.timeout(20_000);
-        const request = { namespace: 'default' };
-        for await (const _ of client.api.stream('VolumeService.Watch', request, aborted)) continue;
-      },
-    };
-    for (const [way, read] of Object.entries(reads)) {
-      const failure = await rejection(read());
-      expect(hasCode(failure, 'Internal'), `${way}: ${failure?.message}`).to.equal(true);
-      expect(failure?.message, way)
-        .to.contain('"default/newer" has a value that this server does not know')
-        .and.to.contain('reclaimPolicy: "archive" is not allowed; use one of retain, delete');
+    const read = await client.api.call('VolumeService.Get', key);
+    expect(read).to.include({ reclaimPolicy: -1, effectiveReclaimPolicy: -1 });
+    const listed = await client.api.call('VolumeService.List', { namespace: 'default' });
+    const shown = (listed.items as readonly JsonObject[]).filter(
+      ({ reclaimPolicy }) => reclaimPolicy === -1,
+    );
+    expect(shown.map(({ name }) => name)).to.deep.equal(['newer', 'newest']);
+    const watch = client.api.stream(
+      'VolumeService.Watch',
+      { namespace: 'default' },
+      AbortSignal.timeout(20_000),
+    );
+    for await (const { events } of watch) {
+      const text = JSON.stringify(events);
+      expect(text).to.contain('newer').and.to.contain('"reclaimPolicy":-1');
+      break;
     }
-    const shown = await api.ok('GET', `${base}/volumes/newer`);
-    expect(shown).to.include({ reclaimPolicy: 'archive' });
-    const stale = await api.rest('PUT', `${base}/volumes/newer`, shown);
-    expect(stale.status).to.equal(400);
-    await api.ok('PUT', `${base}/volumes/newer`, { ...shown, reclaimPolicy: 'retain' });
+    const stale = await rejection(
+      client.api.call('VolumeService.Update', { ...key, volume: read }),
+    );
+    expect(stale?.code).to.equal('InvalidArgument');
+    expect(stale?.message).to.contain('reclaimPolicy: ').and.to.contain('number -1; use one of');
+    expect(await api.store.get(volumes, key)).to.include({ reclaimPolicy: 'archive' });
+    expect(await api.ok('GET', `${base}/volumes/newer`)).to.include({ reclaimPolicy: 'archive' });
+    const { effectiveReclaimPolicy: _, ...rest } = read;
+    const volume = { ...rest, reclaimPolicy: 'retain' };
+    await client.api.call('VolumeService.Update', { ...key, volume });
     expect(await client.volumes.get(key)).to.include({ reclaimPolicy: 'retain' });
+    await client.api.call('VolumeService.Delete', other);
+    expect(await client.api.call('VolumeService.Get', key)).to.include({ reclaimPolicy: 'retain' });
   });
 
   it('is written back unchanged by a client that reads it from a newer server', () => {

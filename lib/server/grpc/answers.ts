@@ -5,7 +5,6 @@ import type {
   SchemaRegistry,
   StandardVerb,
 } from '../../rpc/index.js';
-import { encodingFailure } from '../api/encoding-failure.js';
 import { RecentCache } from '../objects/recent-cache.js';
 
 /** Maximum number of cached encoded answers of Get. */
@@ -28,16 +27,11 @@ export class AnswerEncoder {
   /**
    * Encodes an answer of a method.
    * @param mayKeep false for answers that must not stay in memory, such as revealed secrets
-   * @throws StatusError Internal for a stored value that its enum does not have
    */
   encode(method: MethodInfo, answer: JsonObject, mayKeep = true): Buffer {
     const verb = method.standard?.verb;
-    try {
-      const bytes = this.#bytes(method.output, verb, answer, mayKeep);
-      return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    } catch (error) {
-      throw encodingFailure(answer, error);
-    }
+    const bytes = this.#bytes(method.output, verb, answer, mayKeep);
+    return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
   #bytes(
@@ -48,7 +42,7 @@ export class AnswerEncoder {
   ): Uint8Array {
     // Its objects have the form of the store.
     if (verb === 'Watch') return this.#schemas.encodeStored(output, answer);
-    if (verb !== 'Get' || !mayKeep) return this.#schemas.encode(output, answer);
-    return this.#kept.of(answer, () => this.#schemas.encode(output, answer));
+    if (verb !== 'Get' || !mayKeep) return this.#schemas.encodeAnswer(output, answer);
+    return this.#kept.of(answer, () => this.#schemas.encodeAnswer(output, answer));
   }
 }

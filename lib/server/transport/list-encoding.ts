@@ -1,5 +1,4 @@
 import { type Clock, TimeSlice } from '../../base/index.js';
-import { encodingFailure } from '../api/encoding-failure.js';
 import { hasStoredItems } from '../api/stored-items.js';
 import type { DescMessage, JsonObject, MethodInfo, SchemaRegistry } from '../../rpc/index.js';
 
@@ -24,7 +23,6 @@ export function longItems(
 /**
  * Encodes a long list as protobuf, some items at a time with pauses for other work. The concatenation of encoded
  * messages is their merge, so a repeated field may be split.
- * @throws StatusError Internal for a stored value that its enum does not have
  */
 export async function encodeList(
   schemas: SchemaRegistry,
@@ -39,11 +37,7 @@ export async function encodeList(
   for (let at = 0; at < items.length; at += partItems) {
     if (slice.due()) await slice.pause();
     const part = { items: items.slice(at, at + partItems) };
-    try {
-      parts.push(asStored ? schemas.encodeStored(output, part) : schemas.encode(output, part));
-    } catch (error) {
-      throw encodingFailure(part, error);
-    }
+    parts.push(asStored ? schemas.encodeStored(output, part) : schemas.encodeAnswer(output, part));
   }
   parts.push(schemas.encode(output, { ...answer, items: [] }));
   return Buffer.concat(parts);
