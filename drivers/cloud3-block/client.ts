@@ -59,7 +59,7 @@ export function changes(action: Action): boolean {
   return !action.startsWith('Describe');
 }
 
-/** What to check if the SDK can't read the address of the metadata service. */
+/** The remedy for an address of the metadata service that the SDK can't read. */
 const addressCheck =
   'check AWS_EC2_METADATA_SERVICE_ENDPOINT (a URL, such as http://169.254.169.254) and AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE (IPv4 or IPv6) in the environment of kedged, or ec2_metadata_service_endpoint and ec2_metadata_service_endpoint_mode in the configuration file of AWS';
 
