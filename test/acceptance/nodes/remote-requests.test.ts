@@ -225,7 +225,7 @@ describe('commands and output of a node whose agent is another process', functio
       return stderr;
     };
     const tar = join(daemon.home, 'app.tar');
-    await writeFile(tar, '');
+    await writeFile(tar, 'not read before the refusal');
     const absent = "can't be reached: the agent of node far-node is not connected to this server";
     const remedies: Readonly<Record<string, readonly string[]>> = {
       'load the tar archive: docker load -i FILE': ['image', 'load', tar, '--node', node],
