@@ -242,8 +242,13 @@ describe('storage through the API of a running daemon', function () {
     await until('volumes/v', 'Available');
     const early = await daemon.rest('POST', `${base}/volumes/v:retryProvision`, {});
     expect([early.status, early.body.reason]).to.deep.equal([412, 'NotFailed']);
-    await daemon.ok('PUT', `${base}/volumes/v/status`, { name: 'v', status: 'Failed' });
-    const refused = await daemon.rest('POST', `${base}/volumes/v:retryProvision`, {});
+    let refused = early;
+    // The controller probes the volume, and it may be Available again before the request.
+    await eventually('a request while the volume is Failed', async () => {
+      await daemon.ok('PUT', `${base}/volumes/v/status`, { name: 'v', status: 'Failed' });
+      refused = await daemon.rest('POST', `${base}/volumes/v:retryProvision`, {});
+      return refused.body.reason !== 'NotFailed';
+    });
     expect([refused.status, refused.body.reason]).to.deep.equal([412, 'Provisioned']);
     expect(refused.body.message).to.contain(String(await handleOf('volumes/v')));
   });
