@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject } from './json.js';
 const reportedMax = 10;
 const shownMax = 80;
 
-/** The numbers that a value of an enum may be in JSON: any, such as one of a newer API, or none. */
+/** Whether a value of an enum may be a number in JSON: any number, such as that of a newer API, or none. */
 type Numbers = 'any' | 'none';
 
 /** The search for values in one message. */

@@ -7,7 +7,7 @@ import { requireDevices } from '../drivers/devices.js';
 import { BoxDaemon, boxId, everybody, uidOf } from './box.js';
 
 const name = `kedge-temporary-${process.pid}`;
-/** Leaves a directory that its user can't list, and a path that the machine has no name for. */
+/** Leaves a directory that its user can't list, and a path that is longer than the system accepts. */
 const obstruct = `mkdir -p /tmp/closed/below && chmod 0 /tmp/closed && cd /var/tmp && n=0 && while [ $n -lt 20 ]; do d=$(printf %0202d $n) && mkdir $d && cd $d && n=$((n + 1)) || exit 1; done`;
 
 for (const who of everybody)

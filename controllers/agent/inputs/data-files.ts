@@ -24,8 +24,8 @@ import {
 /** In-memory file systems: the types tmpfs and ramfs of statfs(2). */
 const inMemory: readonly number[] = [0x01021994, 0x858458f6];
 /**
- * Modes of the directories and files of a set. Its workload may run as any user. Other users of the node can't pass
- * the directory above.
+ * Modes of the directories and files of a set. Its workload may run as any user. Other users of the node can't enter
+ * the parent directory.
  */
 const modes = { directory: 0o755, file: 0o444 };
 /** The symbolic link that switches all files of a version atomically. */
