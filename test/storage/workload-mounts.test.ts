@@ -29,6 +29,7 @@ const nobody = 65534;
 interface Disk {
   readonly target: string;
   readonly device: string;
+  readonly image: string;
 }
 
 describe('the mounts of a workload', function () {
@@ -74,11 +75,11 @@ describe('the mounts of a workload', function () {
     const device = execFileSync('losetup', args, { encoding: 'utf8' }).trim();
     execFileSync('mount', [device, target]);
     await writeFile(join(target, 'file'), basename(target));
-    return { target, device };
+    return { target, device, image };
   }
 
   /** Unmounts it and detaches its device; throws unless the kernel has released both. */
-  async function unmountDisk({ target, device }: Disk): Promise<void> {
+  async function unmountDisk({ target, device, image }: Disk): Promise<void> {
     execFileSync('umount', [target]);
     const kernels = join('/sys/fs/ext4', basename(device));
     // A process of another test may have started with a copy of the mount, and ends soon.
@@ -87,8 +88,11 @@ describe('the mounts of a workload', function () {
       return here === undefined;
     });
     execFileSync('losetup', ['--detach', device]);
-    const loops = execFileSync('losetup', ['-n', '-O', 'NAME'], { encoding: 'utf8' });
-    expect(loops.split('\n'), 'loop devices').not.to.include(device);
+    // Another test may have the device open for a moment, or attach it to a file of its own.
+    await eventually(`${device} to be detached from ${image}`, () => {
+      const args = ['--noheadings', '--output', 'NAME', '--associated', image];
+      return execFileSync('losetup', args, { encoding: 'utf8' }).trim() === '';
+    });
   }
 
   const mountsOf = async (pid: number): Promise<readonly MountEntry[]> =>
