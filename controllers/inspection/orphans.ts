@@ -173,6 +173,8 @@ export async function findOrphans(
   // The objects are read after the resources: what is created meanwhile has an object.
   const owned = new Map<string, Owned>();
   const orphans: Orphan[] = [];
+  /** Numbers of snapshots that may be of this cluster, by driver. */
+  const unmarked = new Map<string, number>();
   for (const of of listed.values()) {
     const { storageClass, driver, resource, otherPlace } = of;
     // The place of the class is part of the question.
@@ -182,7 +184,13 @@ export async function findOrphans(
     const { handle, uid, cluster } = resource;
     if (handles.has(handle)) continue;
     const origin = cluster === undefined ? 'unmarked' : cluster === clusterId ? 'own' : 'foreign';
-    if (origin !== 'own' && !query.all) continue;
+    if (origin !== 'own' && !query.all) {
+      // A snapshot that is being created has an object, but no handle yet.
+      const isAwaited = uid !== undefined && uids.get(uid)?.handle === '';
+      if (origin === 'unmarked' && resource.type === 'snapshot' && !isAwaited)
+        unmarked.set(driver, (unmarked.get(driver) ?? 0) + 1);
+      continue;
+    }
     const user = uid === undefined ? undefined : uids.get(uid);
     if (user) {
       const own = await ownResource(options, of, user, { listed, classes: every, query });
@@ -209,5 +217,9 @@ export async function findOrphans(
       secondOf: user,
     });
   }
+  for (const [driver, count] of unmarked)
+    warnings.add(
+      `driver ${driver}: ${count === 1 ? 'a snapshot' : `${count} snapshots`} may be of this cluster: only a volume has the mark of its cluster, and theirs is deleted or has none; --all lists them`,
+    );
   return { orphans, warnings: [...warnings] };
 }

@@ -22,6 +22,8 @@ export interface CloudVolume {
 export interface CloudSnapshot {
   readonly id: string;
   readonly name: string;
+  /** Id of the volume, which may be deleted. */
+  readonly volume: string;
   readonly regions: readonly string[];
   /**
    * Minimum size of a volume that is restored from it: `min_disk_size`, because `size_gigabytes` is the billed size.
@@ -168,6 +170,17 @@ export class Cloud1Api {
     return this.#all(caller, { name: 'listSnapshots', path }, 'snapshots', snapshot);
   }
 
+  /** Returns the snapshots of all volumes of the account, also of deleted ones. */
+  snapshots(caller: Caller): Promise<readonly CloudSnapshot[]> {
+    const query = { resource_type: 'volume' };
+    return this.#all(
+      caller,
+      { name: 'listAllSnapshots', path: '/v2/snapshots', query },
+      'snapshots',
+      snapshot,
+    );
+  }
+
   async createSnapshot(caller: Caller, volumeId: string, name: string): Promise<CloudSnapshot> {
     const path = `/v2/volumes/${encodeURIComponent(volumeId)}/snapshots`;
     const call = { name: 'createSnapshot', method: 'POST', path, body: { name } } as const;
@@ -202,6 +215,7 @@ function snapshot(fields: Fields): CloudSnapshot {
   return {
     id: fields.text('id'),
     name: fields.text('name'),
+    volume: fields.text('resource_id'),
     regions: fields.texts('regions'),
     sizeGib: fields.number('min_disk_size'),
   };

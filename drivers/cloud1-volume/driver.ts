@@ -16,15 +16,17 @@ import {
   ProviderClient,
   providerDriver,
   type Refusal,
+  SharedListings,
   volumeName,
 } from '@kedge/driver-sdk/provider';
 import { Cloud1Api } from './api.js';
 import { rejectedMessage } from './credentials.js';
 import { attachLimit, cloud1Errors } from './errors.js';
-import { checkScopes, findVolume, listResources } from './inspection.js';
+import { checkScopes } from './inspection.js';
 import { cloud1Parameters } from './parameters.js';
 import { Cloud1Snapshots } from './snapshots.js';
-import { callerOf } from './requests.js';
+import { callerOf, classCallerOf } from './requests.js';
+import { findVolume, listResources } from './resources.js';
 import { Cloud1Volumes } from './volumes.js';
 
 const name = 'cloud1-volume';
@@ -71,6 +73,7 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
   const volumes = new Cloud1Volumes(api, client, cluster);
   const order = { driver: name, clock: client.clock };
   const cache = new InstanceCache(client.clock);
+  const listings = new SharedListings();
   const links = { directory: deviceDirectory ?? '/dev/disk/by-id', host };
   const deviceOf = ({ volume }: HandleRequest): LinkedDevice => {
     const serial = volumeName(volume);
@@ -140,7 +143,10 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
       ...(await checkScopes(api, endpoint, request)),
       ...((await driver.check?.(request)) ?? []),
     ],
-    orphans: (request) => listResources(api, request, cluster, label),
+    orphans: async (request) =>
+      listings.of(request, client.credential(classCallerOf(request).token), () =>
+        listResources(api, request, cluster, label),
+      ),
     find: (request) => findVolume(api, request, label),
   };
 }

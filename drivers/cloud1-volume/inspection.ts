@@ -1,22 +1,7 @@
-import {
-  type ClassRequest,
-  DriverError,
-  type FindRequest,
-  type OrphanListing,
-  type OrphanRequest,
-  type PermissionReport,
-  type ProviderResource,
-} from '@kedge/driver-sdk';
-import {
-  bytesOf,
-  type Caller,
-  endpointReport,
-  probed,
-  withoutCredential,
-} from '@kedge/driver-sdk/provider';
-import type { Cloud1Api, CloudSnapshot, CloudVolume } from './api.js';
+import type { ClassRequest, PermissionReport } from '@kedge/driver-sdk';
+import { type Caller, endpointReport, probed, withoutCredential } from '@kedge/driver-sdk/provider';
+import type { Cloud1Api } from './api.js';
 import { allScopes } from './credentials.js';
-import { markOf } from './names.js';
 import { classCallerOf } from './requests.js';
 
 const absentId = '00000000-0000-0000-0000-000000000000';
@@ -83,84 +68,4 @@ export async function checkScopes(
 
 function scopeRow({ scope, needed }: (typeof allScopes)[number]): PermissionReport {
   return { permission: scope, state: 'unknown', needed };
-}
-
-function volumeResource(volume: CloudVolume, label: string): ProviderResource {
-  const { id, name, sizeGib, description, droplets, region } = volume;
-  const [instance] = droplets;
-  return {
-    type: 'volume',
-    handle: id,
-    name,
-    sizeBytes: bytesOf(sizeGib),
-    topology: { [label]: region },
-    ...markOf(description),
-    ...(instance === undefined ? {} : { instance }),
-  };
-}
-
-/** Snapshots have no description: their name is all that is known of their object. */
-function snapshotResource(
-  { id, name, sizeGib }: CloudSnapshot,
-  { cluster }: ProviderResource,
-): ProviderResource {
-  const [, uid] = /^kedge-(?!h-)(.+)$/.exec(name) ?? [];
-  return {
-    type: 'snapshot',
-    handle: id,
-    name,
-    sizeBytes: bytesOf(sizeGib),
-    ...(uid === undefined ? {} : { uid }),
-    ...(cluster === undefined ? {} : { cluster }),
-  };
-}
-
-/**
- * The volumes of the account in every region, because a class may have had another one before, and the snapshots of
- * those in the region of the class.
- */
-export async function listResources(
-  api: Cloud1Api,
-  request: OrphanRequest,
-  cluster: string,
-  label: string,
-): Promise<OrphanListing> {
-  const caller = classCallerOf(request);
-  const { region = '' } = request.parameters;
-  const resources: ProviderResource[] = [];
-  const warnings = [
-    "snapshots of deleted volumes can't be listed: the token has no scope for all snapshots; look for names that begin with kedge- in DigitalOcean's console",
-  ];
-  for (const volume of await api.volumes(caller, {})) {
-    const resource = volumeResource(volume, label);
-    if (!request.all && resource.cluster !== cluster) continue;
-    resources.push(resource);
-    // A request for each volume: the class of its own region makes it.
-    if (region !== '' && volume.region !== region) continue;
-    try {
-      for (const snapshot of await api.snapshotsOf(caller, volume.id))
-        if (request.all || snapshot.name.startsWith('kedge-'))
-          resources.push(snapshotResource(snapshot, resource));
-    } catch (thrown) {
-      const { kind, message } = DriverError.from(thrown);
-      // It was deleted after it was listed.
-      if (kind === 'NotFound') {
-        resources.splice(resources.indexOf(resource), 1);
-        continue;
-      }
-      if (kind !== 'CredentialsRejected') throw thrown;
-      warnings.push(`snapshots of volume ${volume.id} can't be listed: ${message}`);
-    }
-  }
-  return { resources, warnings };
-}
-
-/** A volume by its id. @throws DriverError NotFound */
-export async function findVolume(
-  api: Cloud1Api,
-  request: FindRequest,
-  label: string,
-): Promise<ProviderResource> {
-  const volume = await api.volume(classCallerOf(request), request.handle);
-  return volumeResource(volume, label);
 }

@@ -16,12 +16,13 @@ import {
   ProviderClient,
   providerDriver,
   type Refusal,
+  SharedListings,
 } from '@kedge/driver-sdk/provider';
 import { Cloud2Api } from './api.js';
 import { attachLimit, cloud2Errors } from './errors.js';
 import { checkToken, findVolume, listResources } from './inspection.js';
 import { cloud2Parameters, locationViolations } from './parameters.js';
-import { callerOf } from './requests.js';
+import { callerOf, classCallerOf } from './requests.js';
 import { Cloud2Volumes } from './volumes.js';
 
 const name = 'cloud2-volume';
@@ -71,6 +72,7 @@ export function createCloud2VolumeDriver(settings: StorageSettings): Driver {
   const volumes = new Cloud2Volumes(api, client, cluster);
   const order = { driver: name, clock: client.clock };
   const cache = new InstanceCache(client.clock);
+  const listings = new SharedListings();
   /** Locations of servers by the id of the server. */
   const locations = new Map<string, string>();
   const links = { directory: deviceDirectory ?? '/dev/disk/by-id', host };
@@ -135,7 +137,10 @@ export function createCloud2VolumeDriver(settings: StorageSettings): Driver {
       ...(await checkToken(api, endpoint, request)),
       ...((await driver.check?.(request)) ?? []),
     ],
-    orphans: (request) => listResources(api, request, cluster, label),
+    orphans: async (request) =>
+      listings.of(request, client.credential(classCallerOf(request).token), () =>
+        listResources(api, request, cluster, label),
+      ),
     find: (request) => findVolume(api, request, label),
   };
 }

@@ -165,7 +165,7 @@ function snapshotResource({ id, sizeGib, tags }: CloudSnapshot): ProviderResourc
   };
 }
 
-/** Lists the volumes and snapshots in the region of a class. A warning replaces snapshots that it may not list. */
+/** Lists the volumes and snapshots in the region of a class, which a warning names. Another one replaces what it may not list. */
 export async function listResources(
   api: Cloud3Api,
   request: OrphanRequest,
@@ -177,13 +177,16 @@ export async function listResources(
   const resources = (await api.volumes(caller, filters))
     .filter(({ state }) => state !== 'deleting' && state !== 'deleted')
     .map((one) => volumeResource(one, caller.region));
+  const warnings = [
+    `region ${caller.region} was searched; another region is searched only with a class that names it`,
+  ];
   try {
     const snapshots = await api.snapshots(caller, filters);
-    return { resources: [...resources, ...snapshots.map(snapshotResource)], warnings: [] };
+    return { resources: [...resources, ...snapshots.map(snapshotResource)], warnings };
   } catch (thrown) {
     const { kind, message } = DriverError.from(thrown);
     if (kind !== 'PermissionDenied') throw thrown;
-    return { resources, warnings: [`snapshots can't be listed: ${message}`] };
+    return { resources, warnings: [...warnings, `snapshots can't be listed: ${message}`] };
   }
 }
 

@@ -220,7 +220,10 @@ function snapshotResource(snapshot: CloudSnapshot): ProviderResource {
   };
 }
 
-/** Lists the disks in the zone of a class and the snapshots of its project. A warning replaces what it may not list. */
+/**
+ * Lists the disks in the zone of a class, which a warning names, and the snapshots of its project. Another warning
+ * replaces what it may not list.
+ */
 export async function listResources(
   requests: Requests,
   request: OrphanRequest,
@@ -239,8 +242,11 @@ export async function listResources(
       warnings.push(`${what} can't be listed: ${message}`);
       return [];
     });
-  if (zone === '')
-    warnings.push("disks can't be listed: the class names no zone; add parameter zone to it");
+  warnings.push(
+    zone === ''
+      ? "disks can't be listed: the class names no zone; add parameter zone to it"
+      : `zone ${zone} of project ${project} was searched for disks; another zone is searched only with a class that names it`,
+  );
   const disks =
     zone === ''
       ? []

@@ -19,7 +19,7 @@ export interface PermissionReport {
   readonly message?: string;
 }
 
-/** A call of {@link ClassInspection.orphans}. */
+/** A call of {@link ClassInspection.orphans}. The calls of one command, for several classes, have the same signal. */
 export interface OrphanRequest extends ClassRequest {
   /** Whether to list also resources that do not have the mark of this cluster. */
   readonly all?: boolean;
@@ -53,6 +53,10 @@ export interface ProviderResource {
 
 /** The resources at a provider that a class can see. */
 export interface OrphanListing {
+  /**
+   * With `all`, those of every cluster. Otherwise those with the mark of this cluster, and those without a mark that this
+   * cluster may have created: the command counts these in a warning.
+   */
   readonly resources: readonly ProviderResource[];
   /** The resources that could not be listed, each with the reason. */
   readonly warnings: readonly string[];

@@ -54,6 +54,7 @@ export { inTurns, loadedFirst, once } from './package-load.js';
 export { endpointReport, probed, withoutCredential } from './probe-reports.js';
 export { providerName, volumeName } from './provider-names.js';
 export { providerDriver } from './provider-driver.js';
+export { SharedListings } from './shared-listings.js';
 export {
   type BudgetReading,
   type CallDurations,

@@ -230,7 +230,14 @@ export const routes: readonly Route[] = [
   {
     on: 'GET /v2/snapshots',
     scopes: ['snapshot:read'],
-    answer: (call) => page(call, 'snapshots', [...call.state.snapshots.values()], snapshotForm),
+    answer: (call) => {
+      // The emulator has no snapshots of Droplets.
+      const others = queryValue(call.request, 'resource_type') === 'droplet';
+      return page(
+        ...([call, 'snapshots', others ? [] : [...call.state.snapshots.values()]] as const),
+        snapshotForm,
+      );
+    },
   },
   {
     on: 'GET /v2/snapshots/*',

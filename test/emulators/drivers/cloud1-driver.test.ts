@@ -239,6 +239,7 @@ describe('cloud1-volume', () => {
       { type: 'volume', name: `kedge-${uid}`, of: uid },
       { type: 'snapshot', name: 'kedge-snap-1', of: 'snap-1' },
     ]);
+    expect(warnings).to.have.length(1);
     expect(warnings[0]).to.contain('snapshots of deleted volumes');
   });
 

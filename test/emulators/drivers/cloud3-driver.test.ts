@@ -161,6 +161,17 @@ describe('cloud3-block', () => {
     expect(names).to.have.members(['/dev/xvdaa', '/dev/xvdab', '/dev/xvdac', '/dev/xvdad']);
   });
 
+  it('lists the volumes of the region of a class, and says that it searched no other', async () => {
+    const one = volume();
+    await one.provision(1n);
+    const { signal } = new AbortController();
+    const request = { parameters: cloud.parameters, node: 'worker-1', signal };
+    const { resources, warnings } = await cloud.over(() => driver.orphans!(request));
+    expect(resources.map(({ handle }) => handle)).to.deep.equal([one.handle]);
+    expect(warnings).to.have.length(1);
+    expect(warnings[0]).to.contain('region eu-central-1').and.contain('another region');
+  });
+
   it('an instance with all of its volumes is told with the limit, for another node to be used', async () => {
     // 28 places, of which a network interface and the root volume take two.
     for (let n = 0; n < 26; n += 1) {

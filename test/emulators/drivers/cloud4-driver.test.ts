@@ -271,7 +271,8 @@ describe('cloud4-disk', () => {
     const { signal } = new AbortController();
     const found = { cluster: 'cluster-1', uid, createdFor: 'shop/data', handle };
     const { resources, warnings } = await driver.orphans!({ ...call, signal });
-    expect(warnings).to.deep.equal([]);
+    expect(warnings).to.have.length(1);
+    expect(warnings[0]).to.contain(`zone ${zone} of project`).and.contain('another zone');
     expect(resources).to.have.length(1);
     expect(resources[0]).to.deep.include({ ...found, topology: { 'svc.io/zone': zone } });
     // The number of the disk, which its path does not have to name the project by.

@@ -1,0 +1,159 @@
+import {
+  DriverError,
+  type FindRequest,
+  type OrphanListing,
+  type OrphanRequest,
+  type ProviderResource,
+} from '@kedge/driver-sdk';
+import { bytesOf, type Caller, isKind } from '@kedge/driver-sdk/provider';
+import type { Cloud1Api, CloudSnapshot, CloudVolume } from './api.js';
+import { markOf } from './names.js';
+import { classCallerOf } from './requests.js';
+
+/** Maximum number of requests of a listing for the snapshots of single volumes. */
+const snapshotRequestsMax = 100;
+const addScope =
+  "add scope snapshot:read to the token, or look for names that begin with kedge- in DigitalOcean's console";
+
+function volumeResource(volume: CloudVolume, label: string): ProviderResource {
+  const { id, name, sizeGib, description, droplets, region } = volume;
+  const [instance] = droplets;
+  return {
+    type: 'volume',
+    handle: id,
+    name,
+    sizeBytes: bytesOf(sizeGib),
+    topology: { [label]: region },
+    ...markOf(description),
+    ...(instance === undefined ? {} : { instance }),
+  };
+}
+
+/**
+ * Snapshots have no description: their name is all that is known of their object, and the mark of their volume all that
+ * is known of their cluster.
+ */
+function snapshotResource(
+  { id, name, sizeGib, regions }: CloudSnapshot,
+  cluster: string | undefined,
+  label: string,
+): ProviderResource {
+  const [, uid] = /^kedge-(?!h-)(.+)$/.exec(name) ?? [];
+  const [region, ...others] = regions;
+  return {
+    type: 'snapshot',
+    handle: id,
+    name,
+    sizeBytes: bytesOf(sizeGib),
+    ...(region === undefined || others.length > 0 ? {} : { topology: { [label]: region } }),
+    ...(uid === undefined ? {} : { uid }),
+    ...(cluster === undefined ? {} : { cluster }),
+  };
+}
+
+/** The inputs of a listing. */
+interface Listing {
+  readonly api: Cloud1Api;
+  readonly caller: Caller;
+  readonly cluster: string;
+  readonly label: string;
+  /** Whether to list also resources that do not have the mark of the cluster. */
+  readonly all: boolean;
+}
+
+/** The snapshots of the account in every region; undefined if the token lacks the scope for their list. */
+async function allSnapshots({
+  api,
+  caller,
+}: Listing): Promise<readonly CloudSnapshot[] | undefined> {
+  try {
+    return await api.snapshots(caller);
+  } catch (thrown) {
+    if (isKind(thrown, 'CredentialsRejected')) return undefined;
+    throw thrown;
+  }
+}
+
+/** Whether the driver may have created a snapshot for this cluster. Only the mark of its volume excludes that. */
+function isOwnSnapshot(
+  { name }: CloudSnapshot,
+  volumeCluster: string | undefined,
+  cluster: string,
+): boolean {
+  return name.startsWith('kedge-') && (volumeCluster ?? cluster) === cluster;
+}
+
+/** The snapshots of each volume by a request, because the token can't list all: of at most 100 volumes. */
+async function snapshotsByVolume(
+  { api, caller, cluster, label, all }: Listing,
+  volumes: readonly ProviderResource[],
+): Promise<OrphanListing> {
+  const gone = new Set<ProviderResource>();
+  const snapshots: ProviderResource[] = [];
+  const unlisted = all ? '' : ' and of volumes without the mark of this cluster';
+  const warnings = [
+    `snapshots of deleted volumes${unlisted} can't be listed: DigitalOcean refuses this token the list of all snapshots; ${addScope}`,
+  ];
+  const own = volumes.filter((one) => one.cluster === cluster);
+  const asked = [...own, ...volumes.filter((one) => one.cluster !== cluster)];
+  for (const [n, volume] of asked.entries()) {
+    const stopped = (reason: string): void => {
+      warnings.push(`the snapshots of ${asked.length - n} volumes were not listed: ${reason}`);
+    };
+    if (n === snapshotRequestsMax) {
+      stopped(`a listing asks for those of ${n} volumes, with a request for each; ${addScope}`);
+      break;
+    }
+    try {
+      for (const snapshot of await api.snapshotsOf(caller, volume.handle))
+        if (all || isOwnSnapshot(snapshot, volume.cluster, cluster))
+          snapshots.push(snapshotResource(snapshot, volume.cluster, label));
+    } catch (thrown) {
+      const { kind, message } = DriverError.from(thrown);
+      // It was deleted after it was listed.
+      if (kind === 'NotFound') {
+        gone.add(volume);
+        continue;
+      }
+      if (kind !== 'CredentialsRejected' && kind !== 'Throttled') throw thrown;
+      stopped(message);
+      break;
+    }
+  }
+  return { resources: [...volumes.filter((one) => !gone.has(one)), ...snapshots], warnings };
+}
+
+/**
+ * The volumes and snapshots of the account in every region, because a class may have had another one before. Snapshots
+ * that may be of this cluster, but whose volume is deleted or has no mark, are among them without a cluster.
+ */
+export async function listResources(
+  api: Cloud1Api,
+  request: OrphanRequest,
+  cluster: string,
+  label: string,
+): Promise<OrphanListing> {
+  const caller = classCallerOf(request);
+  const of: Listing = { api, caller, cluster, label, all: request.all === true };
+  // Before the volumes: the volume of a listed snapshot that is not among them was deleted.
+  const snapshots = await allSnapshots(of);
+  const every = (await api.volumes(caller, {})).map((one) => volumeResource(one, label));
+  const volumes = of.all ? every : every.filter((one) => one.cluster === cluster);
+  if (!snapshots) return snapshotsByVolume(of, volumes);
+  const clusters = new Map(every.map((one) => [one.handle, one.cluster]));
+  const resources = snapshots
+    .map((one) => ({ one, of: clusters.get(one.volume) }))
+    .filter((each) => of.all || isOwnSnapshot(each.one, each.of, cluster))
+    .map((each) => snapshotResource(each.one, each.of, label));
+  return { resources: [...volumes, ...resources], warnings: [] };
+}
+
+/** A volume by its id. @throws DriverError NotFound */
+export async function findVolume(
+  api: Cloud1Api,
+  request: FindRequest,
+  label: string,
+): Promise<ProviderResource> {
+  const volume = await api.volume(classCallerOf(request), request.handle);
+  return volumeResource(volume, label);
+}
