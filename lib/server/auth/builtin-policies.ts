@@ -22,7 +22,11 @@ export const builtinPolicies: BuiltinPolicies = {
     rules: [
       {
         resources: all,
-        verbs: ['get', 'list', 'watch', 'create', 'update', 'delete', 'scale', 'exec'],
+        // The verb `serve` is for the agents of nodes.
+        verbs: [
+          ...['get', 'list', 'watch', 'create', 'update', 'delete', 'scale', 'exec'],
+          ...['elevate', 'load', 'prune'],
+        ],
         namespaces: all,
       },
     ],
