@@ -1,5 +1,5 @@
 /**
- * The one error class of Kedge, with the codes of gRPC. Callers branch on `code` and `reason`, never on the message.
+ * The error class of the library, with the codes of gRPC. Callers branch on `code` and `reason`, never on the message.
  */
 
 import { limits } from './limits.js';

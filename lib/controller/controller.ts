@@ -48,12 +48,12 @@ const suspectsMax = 64;
  * A queue of keys, workers, and the watches that feed it. Create it with `newController`.
  *
  * Guarantees:
- * - One worker per key. A change during the processing of its key makes the key run again.
- * - No key is lost: if a reconciler, predicate, map, limiter, tracer, logger or metric throws, its worker
- *   continues, and the key is settled or retried after a delay.
+ * - One worker per key. A change during the processing of its key makes the key run again; for its own writes see `txn`.
+ * - No key is lost: if a reconciler, predicate, map, limiter, tracer, logger or metric throws, its worker continues,
+ *   and the key is settled or retried after a delay.
  * - A value that is not a {@link Result} counts as `retry` with an error that names the problem.
- * - Workers start once every watched cache is synced and this controller's own watches received it. Other handlers
- *   are not awaited.
+ * - Workers start once every watched cache is synced and this controller's own watches received it. Other handlers are
+ *   not awaited.
  *
  * Ordering: as in the work queue; live changes come before the objects of the first list.
  *

@@ -131,7 +131,7 @@ export class EventRecorder {
     this.#clock = options.clock ?? systemClock;
     this.#logger = guardedLogger(options.logger ?? silentLogger);
     const metrics = guardedMetrics(options.metrics ?? noMetrics, this.#logger);
-    // Validates the default rate, so that an invalid one fails at once.
+    // Validates the rate, so that an invalid one fails at once.
     this.#newPace();
     this.#dropped = metrics.counter({
       name: 'events_dropped_total',

@@ -2,8 +2,8 @@ import { Controller } from './controller.js';
 import type { ControllerOptions, StoreControllerOptions } from './controller-options.js';
 
 /**
- * Creates a controller. Add its watches, then add it to a manager. With a `store`, its runs can
- * write transactionally and make external calls once; see `ReconcileContext`.
+ * Creates a controller. Add its watches, then add it to a manager. With a `store`, its runs can write transactionally
+ * and record their external calls; see `ReconcileContext`.
  *
  * @example
  * const controller = newController({ name: 'lamp', reconcile

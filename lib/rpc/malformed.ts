@@ -6,7 +6,7 @@ export function malformed(message: DescMessage, error: unknown): StatusError {
   return new StatusError({
     code: 'InvalidArgument',
     reason: 'MalformedMessage',
-    message: `the request is not a valid ${message.typeName}: ${messageOf(error)}`,
+    message: `the message is not a valid ${message.typeName}: ${messageOf(error)}`,
     cause: error,
   });
 }

@@ -37,7 +37,7 @@ const windowBytes = 4 * 1024 * 1024;
  * - Each try of a unary call has a deadline. A peer that stops answering is noticed, and later calls get a new
  *   connection.
  * - With more than one attempt, a call is repeated if it was refused as ResourceExhausted. A call that failed as
- *   Unavailable or DeadlineExceeded is repeated only if this has no further effect: reads, dry runs, deletions by uid.
+ *   Unavailable or DeadlineExceeded is repeated only if it is a read, a dry run or a deletion by uid without a version.
  * - A `token` function is asked for a new token when a call is refused as Unauthenticated, once per try.
  *
  * Ordering: the answers of a stream arrive in the order in which they were sent. Separate calls are not ordered.

@@ -45,7 +45,10 @@ function isPassing(error: unknown, idempotent: boolean): boolean {
   return idempotent && isLost(error);
 }
 
-/** Retries until success, a permanent failure, or the last attempt; obeys the server's retry delay. */
+/**
+ * Repeats a call until it succeeds, fails in a way that is not safe to repeat, or has used its attempts, or until
+ * `signal` aborts. Waits at least as long as the server requests.
+ */
 export async function retried<T>(
   attempt: () => Promise<T>,
   { attempts, idempotent, signal, onLostAnswer }: RetryOptions,

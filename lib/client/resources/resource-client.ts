@@ -131,11 +131,10 @@ export class ResourceClient<
   }
 
   /**
-   * Delivers every change after a position, without end. Without a position, the present state
-   * comes first, as MODIFIED. It resumes after a broken connection. If the server can't resume (its
-   * history was compacted, or it was restored), it lists again and delivers the differences:
-   * missing objects as DELETED with their last delivered state, the others as MODIFIED. For that it
-   * keeps the delivered objects in memory.
+   * Delivers every change after a position, without end. Without a position, the present state comes first, as
+   * MODIFIED. It resumes after a broken connection. If the server can't resume (its history was compacted, or it was
+   * restored), it lists again and delivers the differences: missing objects as DELETED with their last delivered state,
+   * the others as MODIFIED. For that it keeps the delivered objects in memory.
    */
   follow(options: ResourceSelection & FollowStart<T>): AsyncIterable<WatchEvent<T>> {
     const { fromRevision, cursor, known = [], signal, onAway, ...selection } = options;
@@ -160,7 +159,8 @@ export class ResourceClient<
   }
 
   /**
-   * Resolves to the object as soon as `holds` returns true; `undefined` represents a missing object.
+   * Resolves to the object as soon as `holds` returns true; `undefined` represents a missing object. The first two
+   * calls are not interrupted by `timeoutMs` and `signal`: they have the deadline of the client.
    * @throws StatusError DeadlineExceeded with the last seen state, after `timeoutMs` or when `signal` aborts
    */
   async waitFor(

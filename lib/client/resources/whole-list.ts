@@ -17,9 +17,8 @@ export interface WholeList {
 }
 
 /**
- * Fetches a list page by page, all pages at one revision. If the server no longer has the remaining
- * pages (PageTokenExpired: it restarted, or too much time passed between pages), the fetched pages
- * are dropped and the list restarts, once.
+ * Fetches a list page by page, all pages at one revision. If the server no longer has the remaining pages
+ * (PageTokenExpired, for example because it restarted), the fetched pages are dropped and the list restarts, once.
  * @param fetchPage requests the page of a token; the first page has the empty token
  */
 export async function wholeList(

@@ -28,10 +28,10 @@ export interface Request {
 /** The argument of a reconciler of a controller with a store. */
 export interface ReconcileContext extends Request {
   /**
-   * Runs `work` and commits the collected writes if its reads are still valid. After a conflict `work` runs again,
-   * so it must have no other side effects. The commit also removes the records of effects whose outcomes this run
-   * received, and stores the {@link Result} that `work` returns. These writes do not queue the controller's own
-   * key.
+   * Runs `work` and commits the collected writes if its reads are still valid. After a conflict `work` runs again, so
+   * it must have no other side effects. The commit also removes the records of effects whose outcomes this run
+   * received, and stores the {@link Result} that `work` returns. Updates of objects that the work read do not queue the
+   * controller's own key; creations and deletions do.
    * @throws StatusError Aborted after repeated conflicts, FailedPrecondition (EffectPending) when it removes a
    * finalizer of an object whose effects are not finished, or as the store says.
    */

@@ -17,7 +17,9 @@ import { isWait, requireResult, type Result } from './result.js';
 import { runTransaction, type Written } from '../transactions/transaction.js';
 import type { Transaction } from '../transactions/transaction-contract.js';
 
-/** Delays of at least this length survive a restart; shorter ones end before the restart does. */
+/**
+ * Delays of at least this length are stored. Shorter ones are not: the first list after a restart queues the objects.
+ */
 const durableMs = 60_000;
 const keysMax = 10_000;
 /** The condition of an object whose reconcile failed permanently. */

@@ -14,7 +14,7 @@ import type { ReadSelection, Watching } from './transaction-reads.js';
  * Guarantees:
  * - Nothing is written before the commit. All writes are committed at one revision, or none.
  * - The commit fails if something that was read has changed, as far as it is watched; then the work runs again.
- * - Reading an object again returns the first read.
+ * - `get` of an object that was read returns the first read.
  *
  * Ordering: writes apply in the order of the calls. Reads are at the revision of their call; the commit checks all of
  * them at its own.
