@@ -80,8 +80,8 @@ export class Admission {
 
   /**
    * Validates one write on top of the staged writes of `validation`, and stages it.
-   * @throws StatusError InvalidArgument with every violation, NotFound for an update of a missing object, AlreadyExists
-   * for a creation of an existing object; errors of the namespace and of the rules
+   * @throws StatusError InvalidArgument with every violation of the shape, or else of the rules; NotFound for an update
+   * of a missing object, AlreadyExists for a creation of an existing object; errors of the namespace and of the rules
    */
   prepareNext(validation: Validation, request: WriteRequest): Later<PreparedWrite> {
     const { object, found: misshapen } = this.#shape(request);
@@ -103,8 +103,8 @@ export class Admission {
 
   /**
    * Validates all writes as one set: each sees the others as stored. It runs in slices, because a set may be large.
-   * @throws StatusError InvalidArgument with every violation of every object; NotFound, AlreadyExists, and errors of
-   * the namespace and of the rules, of the first object that has one
+   * @throws StatusError InvalidArgument with every violation of the shapes of all objects, or else of the rules;
+   * NotFound, AlreadyExists, and errors of the namespace and of the rules, of the first object that has one
    */
   async prepare(
     validation: Validation,

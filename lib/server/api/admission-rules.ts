@@ -19,8 +19,9 @@ export interface LookupOptions<P extends string> {
 export interface AdmissionContext {
   readonly identity: Identity;
   /**
-   * An object after the whole set of writes; undefined if it does not exist then. The commit checks that it is the
-   * same object in the same generation (which a deletion request increments), or still absent.
+   * An object after all writes of a cast, or after the earlier operations of a transaction; undefined if it does not
+   * exist then. The commit checks that it is the same object in the same generation (which a deletion request
+   * increments), or still absent.
    */
   lookup<T extends ApiObject, S extends string, const P extends S = never>(
     kind: Kind<T, S>,
@@ -28,16 +29,16 @@ export interface AdmissionContext {
     options?: LookupOptions<P>,
   ): Promise<Seen<T, S, P> | undefined>;
   /**
-   * All objects of a kind after the whole set of writes. The commit checks that none was created, deleted or changed
-   * outside of its status. The kind must be declared `rarelyWritten`: writes of others would conflict with each
-   * other.
+   * All objects of a kind after the writes that {@link lookup} sees. The commit checks that none was created, deleted
+   * or changed outside of its status. The kind must be declared `rarelyWritten`: writes of others would conflict with
+   * each other.
    */
   lookupAll<T extends ApiObject, S extends string>(
     kind: Kind<T, S>,
   ): Promise<readonly Seen<T, S>[]>;
   /**
-   * The objects under a value of an index of the kind, or of `namespace`, after the whole set of writes. The commit
-   * checks that none under this value was created, deleted or changed outside of its status.
+   * The objects under a value of an index of the kind, or of `namespace`, after the writes that {@link lookup} sees.
+   * The commit checks that none under this value was created, deleted or changed outside of its status.
    */
   lookupBy<T extends ApiObject, S extends string, I extends string, const P extends S = never>(
     kind: Kind<T, S, I>,
@@ -55,7 +56,11 @@ export interface AdmissionContext {
   reveals<T extends ApiObject>(kind: Kind<T>, object: T): Promise<boolean>;
 }
 
-/** The rules of one kind. They run on every write path: REST, gRPC, cast, custom methods. */
+/**
+ * The rules of one kind. They run when the API creates, updates or deletes an object: over REST and gRPC, by a cast or
+ * a transaction, and in custom methods that use `Resources`. They do not run for a write of the status, nor for a write
+ * to the store itself.
+ */
 export interface AdmissionRules<T extends ApiObject = ApiObject> {
   /**
    * Fills in defaults and converts the object to its stored form. `before` is set for an update. It runs after the

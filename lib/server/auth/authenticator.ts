@@ -176,7 +176,7 @@ export class Authenticator implements Authentication {
     return left;
   }
 
-  /** Resolves when all recorded uses are stored. */
+  /** Resolves when the writes of all recorded uses have ended. */
   async flush(): Promise<void> {
     await Promise.all(this.#under);
   }

@@ -143,7 +143,8 @@ export function tokenCreation(
 
 /**
  * Creates a token for an existing user. Returns the stored object and the text, which is not stored.
- * @throws StatusError NotFound for an unknown subject, Aborted (Conflict) if the user is deleted meanwhile
+ * @throws StatusError NotFound for an unknown subject, or if the user is deleted meanwhile; Aborted (Conflict) if it is
+ * created again
  */
 export async function issueToken(
   store: ObjectStore,

@@ -13,7 +13,7 @@ export interface User extends ApiObject {
   readonly policyUids?: Readonly<Record<string, string>>;
   /** Name of the node, for the service account of a node. */
   readonly node?: string;
-  /** The uid of that node, set at the first use of the account. Not in the schema. */
+  /** The uid of that node, set when the account is written, or once the node exists. Not in the schema. */
   readonly nodeUid?: string;
 }
 

@@ -52,7 +52,7 @@ export function secretMatches(secret: string, expected: string): boolean {
   return given.length === stored.length && timingSafeEqual(given, stored);
 }
 
-/** Matches a token in a text, also a truncated or mistyped one. */
+/** Matches a token in a text, also one whose secret is mistyped, or truncated to 8 characters or more. */
 const withinText = /(kedge_[a-z0-9]{16}_)[A-Za-z0-9_-]{8,}/g;
 
 /** Redacts secrets of tokens in a text: people sometimes pass a token instead of its id. */

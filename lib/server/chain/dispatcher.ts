@@ -88,8 +88,8 @@ export class Dispatcher {
   }
 
   /**
-   * Authenticates a call before anything of the request is read. Failures are recorded, and their answers are delayed
-   * increasingly.
+   * Authenticates a call before anything of the request is read. Failures are recorded, and those with a token are
+   * delayed as {@link FailureDelay} says.
    * @throws StatusError Unauthenticated
    */
   authenticate(method: MethodInfo, header: string | undefined, caller: Caller): Later<Identity> {

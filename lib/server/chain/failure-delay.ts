@@ -16,8 +16,8 @@ const peersMax = 4_096;
 const heldMax = 256;
 
 /**
- * Delays repeated failures of one peer increasingly, to prevent guessing. Successful calls are never delayed, and
- * the answer is the same.
+ * Delays repeated failures of one peer increasingly, to slow down guessing. Successful calls are never delayed, and the
+ * answer is the same.
  */
 export class FailureDelay {
   readonly #clock: Clock;

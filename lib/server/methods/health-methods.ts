@@ -13,7 +13,7 @@ export interface HealthOptions {
   readonly clock: Clock;
 }
 
-/** Returns the methods of the gRPC health checking protocol. Like all methods they need a token. */
+/** Returns the methods of the gRPC health checking protocol. They need a token. */
 export function healthMethods(options: HealthOptions): readonly CustomMethod[] {
   const statusOf = (service: string): string => {
     if (service !== '' && !options.services().includes(service)) return 'SERVICE_UNKNOWN';

@@ -74,9 +74,7 @@ class Reflection {
   }
 }
 
-/**
- * Returns the method of the server reflection protocol, for tools such as grpcurl. Like all methods it needs a token.
- */
+/** Returns the method of the server reflection protocol, for tools such as grpcurl. It needs a token. */
 export function reflectionMethod(reflected: readonly ReflectedSchemas[]): CustomMethod {
   const reflection = new Reflection(reflected);
   async function* answers(

@@ -23,9 +23,9 @@ export interface ObjectTransactionOptions extends OperationPlanOptions {
 const unmeasuredOperationsMax = 16;
 
 /**
- * Transactions of stores in other processes. Each is validated like the same single calls in order, and then
- * committed as one. The commit checks the validation: every object that an operation read must still have the version
- * that it was validated against.
+ * Transactions of stores in other processes. Each is validated like the same single calls in order, and then committed
+ * as one. The commit checks what the validation depends on: the versions of the objects that are replaced or deleted,
+ * and what an operation requires of other objects.
  */
 export class ObjectTransactions {
   readonly #options: ObjectTransactionOptions;
