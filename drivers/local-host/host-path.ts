@@ -41,7 +41,7 @@ async function prospectiveRealPath(path: string): Promise<string> {
 
 /**
  * Returns the real path of a host directory, which must be under the real paths of the allow-list and away from denied
- * paths. Creates a missing directory if `create` is set, never through a link that leaves the list.
+ * paths. Creates a missing directory if `create` is set, but not if its path leads through a link out of the list.
  * @throws DriverError InvalidParameters; Unavailable if the path can't be resolved
  */
 export async function resolveHostPath(

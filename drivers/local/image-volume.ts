@@ -214,8 +214,8 @@ export class ImageVolumes {
   /**
    * Copies the image at one point in time, with its file system frozen if it is mounted. Returns the size of the copy
    * in bytes.
-   * @throws DriverError NotFound if the image no longer contains a complete file system, InUse if it is mounted only in
-   * another mount namespace
+   * @throws DriverError NotFound if the image no longer contains a complete file system, InUse if it was replaced, or
+   * is used without a mount in this mount namespace
    */
   async snapshot(place: Place, to: string, signal: AbortSignal): Promise<bigint> {
     const { uid, image } = place;

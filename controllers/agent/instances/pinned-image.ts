@@ -5,7 +5,7 @@ import { familiar } from '../container/images/image-users.js';
 
 /**
  * The image digest that an instance must run: that of its previous run, else that of another instance with the same
- * template. All replicas run the same image although its tag may have been moved. Undefined before the first run.
+ * template, so that replicas run the same image although its tag was moved. Undefined if neither has a digest.
  *
  * The agent of another node writes the digest of its instances: it may choose among the contents of the repository of
  * the template, and no other image, which would run here with the secrets and volumes of this instance.

@@ -12,9 +12,9 @@ export interface UsedParametersOptions {
 }
 
 /**
- * The resolved parameters of each mounted volume of this node, as the fallback of a teardown if the secrets can't
- * be read any more (specification 5.3.2). They are sealed on disk to survive a kill of the daemon; without a
- * directory they are in memory only.
+ * The resolved parameters of the mounted volumes of this node that have confidential ones, as the fallback of a
+ * teardown if the secrets can't be read any more (specification 5.3.2). They are sealed on disk to survive a kill of
+ * the daemon; without a directory they are in memory only.
  */
 export class UsedParameters {
   readonly #options: UsedParametersOptions | undefined;
