@@ -67,6 +67,14 @@ describe('the parameters of a driver call', () => {
     });
   });
 
+  it('never mix credentials without a class: a new one of the volume replaces all captured ones', async () => {
+    const legacy = { apiTokenSecretRef: 'infra/new' };
+    expect(await called(undefined, captured, legacy)).to.deep.equal({ region: 'fra1', ...legacy });
+    // A captured one of the class completes those that the volume has had from the beginning.
+    const both = { ...captured, apiTokenSecretRef: 'infra/cloud' };
+    expect(await called(undefined, both, { apiToken: 'old' })).to.deep.equal(both);
+  });
+
   it("are the node's where class and volume name none (specification section 9.2)", async () => {
     const node = { apiTokenSecretRef: 'infra/node' };
     expect(await called({ region: 'fra1' }, {}, {}, node)).to.deep.equal({

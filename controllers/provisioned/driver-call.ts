@@ -9,6 +9,7 @@ import { type StorageClass, storageClasses } from '../storage-class/kind.js';
 import { liveClass } from '../references/live-class.js';
 import type { Volume } from '../volume/kind.js';
 import { type Holder, holderOf, type ParameterResolver } from '../secret/index.js';
+import { capturedBeside, credentialKeysOf } from './credentials.js';
 import { classMissing as classMissingForm, driverMissing } from '../messages/storage.js';
 
 /** The inputs of a driver call. */
@@ -27,7 +28,8 @@ export interface DriverCall {
 
 /**
  * The driver of a volume and its call parameters: placement as captured at provision, credentials from the live class
- * and volume. If the class was deleted, or is now of another driver, all parameters are the captured ones.
+ * and volume. If the class was deleted, or is now of another driver, they are the captured ones, except other credentials
+ * of the volume itself, which replace all captured credentials.
  * @param named the class with the name of the volume's class
  * @throws DriverError InvalidParameters if neither class nor captured driver exists, or the driver is not registered
  */
@@ -44,16 +46,19 @@ export async function driverCall(
   const from = holderOf(storageClasses, { name: volume.storageClassName });
   const ofClass = resolver.rebind(storageClass?.parameters ?? {}, from, holder);
   const live = { ...ofClass, ...volume.parameters };
-  const parameters: Record<string, string> = { ...live, ...volume.driverParameters };
-  const { sensitiveParameters, credentialParameters = sensitiveParameters } = driver.capabilities();
-  for (const key of credentialParameters) {
+  const captured = volume.driverParameters ?? {};
+  const parameters: Record<string, string> = {
+    ...live,
+    ...(storageClass ? captured : capturedBeside(driver, captured, live)),
+  };
+  const credentialKeys = [...credentialKeysOf(driver)];
+  for (const key of credentialKeys) {
     const value = live[key];
     if (value !== undefined) parameters[key] = value;
     // Removed from the class: captured ones serve only when the class is gone (specification 5.3).
     else if (storageClass) delete parameters[key];
   }
-  if (credentialParameters.some((key) => (parameters[key] ?? '') !== ''))
-    return { driver, parameters };
+  if (credentialKeys.some((key) => (parameters[key] ?? '') !== '')) return { driver, parameters };
   return { driver, parameters: { ...parameters, ...drivers.credentialsOf?.(name) } };
 }
 

@@ -91,6 +91,30 @@ describe('the credentials of a snapshot', () => {
     expect(world.driver.tokenOf('createSnapshot')).to.equal('good');
   });
 
+  for (const ofClass of [{}, { session: 'of-the-class' }])
+    it(`are not those that its volume had and lost, with ${ofClass.session ?? 'none'} in the class`, async () => {
+      world.driver.sensitiveParameters = ['token', 'session'];
+      await setClass(ofClass);
+      await world.createVolume({ parameters: { token: 'own', session: 'lost' } });
+      await create();
+      expect((await snapshot())?.driverParameters).to.include({ session: 'lost' });
+      await setOwn('own');
+      const { driverParameters } = (await snapshot()) ?? {};
+      expect(driverParameters).to.deep.equal({ ...ofClass, token: 'own' });
+    });
+
+  it('are tried again once the class has one less', async () => {
+    world.driver.sensitiveParameters = ['token', 'session'];
+    await setClass({ token: 'good', session: 'ended' });
+    await world.createVolume();
+    refuse();
+    await create();
+    expect(await snapshot()).to.include({ status: 'Failed' });
+    world.driver.failsOn = {};
+    await setClass({ token: 'good' });
+    expect(await snapshot()).to.include({ status: 'Ready' });
+  });
+
   it('are not those of a later volume with the name of its source', async () => {
     await world.createVolume({ parameters: { token: 'own' } });
     await create();

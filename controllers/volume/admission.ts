@@ -8,6 +8,7 @@ import {
 } from 'kedge';
 import type { AdmissionContext, AdmissionRules } from 'kedge/server';
 import type { Driver, DriverRegistry } from '@kedge/driver-sdk';
+import { credentialKeysOf } from '../provisioned/credentials.js';
 import { snapshots } from '../snapshot/kind.js';
 import { sourceSnapshot, type Volume, volumes } from './kind.js';
 import {
@@ -54,13 +55,13 @@ function updateViolations(object: Volume, before: Volume, driver: Driver): Field
       description: `${JSON.stringify(object.size)} is less than ${has(before, least)}: a volume can only grow`,
     });
   if (before.handle) {
-    const { sensitiveParameters } = driver.capabilities();
+    const credentialKeys = credentialKeysOf(driver);
     const keys = new Set([
       ...Object.keys(object.parameters ?? {}),
       ...Object.keys(before.parameters ?? {}),
     ]);
     for (const key of keys) {
-      if (sensitiveParameters.includes(key)) continue;
+      if (credentialKeys.has(key)) continue;
       if (object.parameters?.[key] === before.parameters?.[key]) continue;
       violations.push({
         field: `parameters.${key}`,

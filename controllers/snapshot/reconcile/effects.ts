@@ -1,10 +1,12 @@
 import { keyString, type Lister, type ReconcileContext } from 'kedge';
 import type { Driver, Parameters, SnapshotHandleRequest } from '@kedge/driver-sdk';
 import type { ProvisionedOptions } from '../../provisioned/contract.js';
+import { bodyOf, capturedBeside, credentialKeysOf } from '../../provisioned/credentials.js';
 import { ProvisionedEffects } from '../../provisioned/effects.js';
 import { leaveInFlight } from '../../provisioned/in-flight.js';
 import { requireSeen } from '../../provisioned/retries.js';
-import { holderOf, isSealed, sealedBody } from '../../secret/index.js';
+import { holderOf } from '../../secret/index.js';
+import { liveClass } from '../../references/live-class.js';
 import { storageClasses } from '../../storage-class/kind.js';
 import { type Volume, volumes } from '../../volume/kind.js';
 import { type Snapshot, type SnapshotStatus, snapshots } from '../kind.js';
@@ -32,11 +34,6 @@ export function withHome(
   const { topology } = snapshot;
   if (topology !== undefined && Object.keys(topology).length > 0) return snapshot;
   return known?.topology === undefined ? snapshot : { ...snapshot, topology: known.topology };
-}
-
-/** A parameter value for comparisons: copies of one sealed literal are different texts, but have the same body. */
-export function bodyOf(value: string): string {
-  return isSealed(value) ? sealedBody(value) : value;
 }
 
 /** A driver with the inputs of a call. */
@@ -111,7 +108,8 @@ export class SnapshotEffects extends ProvisionedEffects<Snapshot, SnapshotField,
 
   /**
    * Captures the parameters that the source itself has now, such as a renewed credential, because the source may be
-   * deleted before its snapshot. A failed creation is repeated with them. Returns whether they differed.
+   * deleted before its snapshot. A credential that the source lost is replaced by that of the class. A failed creation is
+   * repeated with them. Returns whether they differed.
    */
   async captureOwn(
     request: ReconcileContext,
@@ -126,12 +124,39 @@ export class SnapshotEffects extends ProvisionedEffects<Snapshot, SnapshotField,
       ownParameters.includes(name) &&
       bodyOf(own[name] ?? '') === bodyOf(driverParameters[name] ?? '');
     if (names.length === ownParameters.length && names.every(isCaptured)) return false;
+    const driver = await this.options.drivers.get(snapshot.driver ?? '');
+    // Without the driver it is unknown which of them are credentials.
+    if (!driver) return false;
     await this.write(request, snapshot, {
-      driverParameters: { ...driverParameters, ...this.#reboundOf(source, snapshot) },
+      driverParameters: this.#renewed(snapshot, source, driver),
       ownParameters: names,
       ...(status === 'Failed' ? { failedWith: '' } : {}),
     });
     return true;
+  }
+
+  /**
+   * The captured parameters with those that the source has itself now. Credentials that it lost are replaced by those of
+   * the class. Without a class and other credentials they stay: nothing else could delete the snapshot.
+   */
+  #renewed(snapshot: Snapshot, source: Volume, driver: Driver): Parameters {
+    const { driverParameters = {}, ownParameters = [], storageClassName = '' } = snapshot;
+    const own = this.#reboundOf(source, snapshot);
+    const keys = credentialKeysOf(driver);
+    const named = this.options.manager.informer(storageClasses).lister.get(storageClassName);
+    const storageClass = liveClass(snapshot, named);
+    const isReplaced = storageClass !== undefined || Object.keys(own).some((key) => keys.has(key));
+    const isLost = (key: string): boolean =>
+      isReplaced && keys.has(key) && ownParameters.includes(key) && !Object.hasOwn(own, key);
+    const captured = capturedBeside(driver, driverParameters, own);
+    const kept = Object.entries(captured).filter(([key]) => !isLost(key));
+    const ofClass = this.options.resolver.rebind(
+      storageClass?.parameters ?? {},
+      holderOf(storageClasses, { name: storageClassName }),
+      holderOf(snapshots, snapshot),
+    );
+    const credentials = Object.entries(ofClass).filter(([key]) => keys.has(key));
+    return { ...Object.fromEntries([...kept, ...credentials]), ...own };
   }
 
   /**

@@ -2,19 +2,14 @@ import { createHash } from 'node:crypto';
 import { done, type ReconcileContext, requeueAfter, type Result } from 'kedge';
 import type { Parameters } from '@kedge/driver-sdk';
 import type { GoneNodes } from '../../node/gone-nodes.js';
+import { bodyOf } from '../../provisioned/credentials.js';
 import { secretVersions } from '../../provisioned/inputs.js';
 import { Probes } from '../../provisioned/probes.js';
 import { driverErrorOf } from '../../provisioned/retries.js';
-import { storageClasses } from '../../storage-class/kind.js';
+import { type StorageClass, storageClasses } from '../../storage-class/kind.js';
 import { liveClass } from '../../references/live-class.js';
-import { volumes } from '../../volume/kind.js';
-import {
-  bodyOf,
-  SnapshotEffects,
-  type SnapshotControllerOptions,
-  sourceIn,
-  withHome,
-} from './effects.js';
+import { type Volume, volumes } from '../../volume/kind.js';
+import { SnapshotEffects, type SnapshotControllerOptions, sourceIn, withHome } from './effects.js';
 import { Handover } from './handover.js';
 import { type Snapshot, snapshots } from '../kind.js';
 import { SnapshotCreation } from './creation.js';
@@ -111,9 +106,22 @@ export class SnapshotReconciler {
     const inputs = [
       `snapshot@${snapshot.metadata.generation}`,
       ...secretVersions(manager, { ...storageClass?.parameters, ...captured }, snapshot),
-      ...this.#changes({ ...storageClass?.parameters, ...source?.parameters }, captured, snapshot),
+      ...this.#changes(this.#given(storageClass, source, captured), captured, snapshot),
     ].join(' ');
     return { snapshot, source, inputs, probeDue: this.#probes.isDue(snapshot.metadata.uid) };
+  }
+
+  /**
+   * The parameters that the class and the source give now. One that was captured and that neither gives any more is empty,
+   * such as a session token; the captured ones serve without the class.
+   */
+  #given(
+    storageClass: StorageClass | undefined,
+    source: Volume | undefined,
+    captured: Parameters = {},
+  ): Parameters {
+    const lost = storageClass ? Object.keys(captured).map((key) => [key, ''] as const) : [];
+    return { ...Object.fromEntries(lost), ...storageClass?.parameters, ...source?.parameters };
   }
 
   /**

@@ -7,7 +7,7 @@ import {
   type Parameters,
 } from '@kedge/driver-sdk';
 import { liveClass } from '../../references/live-class.js';
-import { isSealed, sealedBody } from '../../secret/index.js';
+import { bodyOf, credentialKeysOf } from '../../provisioned/credentials.js';
 import type { Volume } from '../kind.js';
 import type { VolumeSituation } from '../states/plan.js';
 import type { PreparedCall, VolumeEffects } from './effects.js';
@@ -47,14 +47,13 @@ async function isAccepted({ driver, context }: PreparedCall): Promise<boolean> {
 
 /** Whether parameters are equal, except credentials, which each call takes from the live class. */
 function haveSameShape(driver: Driver, one: Parameters, other: Parameters): boolean {
-  const { sensitiveParameters, credentialParameters = [] } = driver.capabilities();
-  const ignored = new Set([...sensitiveParameters, ...credentialParameters]);
+  const ignored = credentialKeysOf(driver);
   const shape = (parameters: Parameters): Parameters =>
     Object.fromEntries(
       Object.entries(parameters)
         .filter(([key]) => !ignored.has(key))
         // Each copy of a sealed literal is another text.
-        .map(([key, value]) => [key, isSealed(value) ? sealedBody(value) : value] as const)
+        .map(([key, value]) => [key, bodyOf(value)] as const)
         .sort(([a], [b]) => (a < b ? -1 : 1)),
     );
   return jsonEqual(shape(one), shape(other));
