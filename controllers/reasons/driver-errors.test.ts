@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Snapshot, Volume } from '@kedge/api/kinds';
+import type { Snapshot, StorageClass, Volume } from '@kedge/api/kinds';
 import { driverErrors } from './driver-errors.js';
 import { nodeReasons } from './node-reasons.js';
 import { emptyWorld } from './world.js';
@@ -225,6 +225,94 @@ describe('the remedy of an error of a driver', () => {
     const own = volume({ parameters: { token: 'secret:own/key' } });
     const [, ofCopy] = told({ storageClasses: moved, volumes: [own] });
     expect(ofCopy).to.equal(patch('own'));
+  });
+
+  describe('that rejects a credential which the volume has itself', () => {
+    const storageClasses: readonly StorageClass[] = [
+      {
+        ...{ name: 'c', driver: 'd', reclaimPolicy: 'delete', metadata },
+        parameters: { token: 'secret:class/key', apiTokenSecretRef: 'clouds/legacy' },
+      },
+    ];
+    const copyWith = (more: Partial<Snapshot>): Snapshot => ({
+      ...{ namespace: 'default', name: 's', storageClassName: 'c', driver: 'd' },
+      ...{ source: { volume: 'v' }, sourceUid: 'u', ownParameters: ['token'], metadata },
+      ...more,
+    });
+    const told = (
+      subject:
+        | { readonly kind: 'Volume'; readonly object: Volume }
+        | { readonly kind: 'Snapshot'; readonly object: Snapshot },
+      volumes: readonly Volume[] = [],
+      classes = storageClasses,
+    ) =>
+      driverErrors.CredentialsRejected.remedy({
+        ...{ ...subject, message: 'unauthorized' },
+        world: { ...emptyWorld, storageClasses: classes, volumes },
+      });
+    const patch = (name: string, namespace = 'default', key = 'key'): string =>
+      `kedge patch secret/${name} -n ${namespace} --patch '{"data":{"${key}":"VALUE"}}'`;
+
+    it('names the captured secret for a snapshot whose volume is gone', () => {
+      const driverParameters = { token: 'secret:own/key', apiTokenSecretRef: 'clouds/legacy' };
+      const object = copyWith({ driverParameters });
+      const other = volume({
+        metadata: { ...metadata, uid: 'later' },
+        parameters: { token: 'secret:of-another/key' },
+      });
+      for (const volumes of [[], [other]])
+        expect(told({ kind: 'Snapshot', object }, volumes).command).to.equal(patch('own'));
+    });
+
+    it('is to edit the volume if it is no secret', () => {
+      const parameters = { accessKeyId: 'AKIA', token: '********' };
+      const source = volume({ parameters, driver: 'd', driverParameters: parameters });
+      const edit = 'kedge edit volume/v -n default';
+      expect(told({ kind: 'Volume', object: source }).command).to.equal(edit);
+      const object = copyWith({ driverParameters: parameters });
+      expect(told({ kind: 'Snapshot', object }, [source]).command).to.equal(edit);
+    });
+
+    it('can only be given up for a deleted snapshot if neither a secret nor the volume has it', () => {
+      const of = { driverParameters: { token: '********' } };
+      const waiting = told({ kind: 'Snapshot', object: copyWith(of) });
+      expect(waiting.command).to.not.contain('storageclass').and.not.contain('secret');
+      const deletionRequestedAt = 'now';
+      const object = copyWith({ ...of, metadata: { ...metadata, deletionRequestedAt } });
+      expect(told({ kind: 'Snapshot', object }).command).to.equal(
+        `kedge patch snapshot/s -n default --patch '{"reclaimPolicy":"retain"}'`,
+      );
+    });
+
+    it('is that of the call without the class, where another one replaces the captured ones', () => {
+      const driverParameters = { apiTokenSecretRef: 'clouds/legacy', session: 'secret:old/key' };
+      const object = volume({
+        ...{ driver: 'd', driverParameters, parameters: { token: 'secret:own/key' } },
+      });
+      expect(told({ kind: 'Volume', object }, [], []).command).to.equal(patch('own'));
+    });
+
+    it('is that of the class if the volume has other parameters alone, and apiToken before its legacy form', () => {
+      const object = volume({ driver: 'd', parameters: { fsType: 'xfs' } });
+      expect(told({ kind: 'Volume', object }).command).to.equal(patch('class'));
+      const parameters = { apiTokenSecretRef: 'clouds/legacy', apiToken: 'secret:new/key' };
+      const both = storageClasses.map((one) => ({ ...one, parameters }));
+      expect(told({ kind: 'Volume', object }, [], both).command).to.equal(patch('new'));
+      const legacy = both.map((one) => ({
+        ...one,
+        parameters: { apiTokenSecretRef: 'clouds/legacy' },
+      }));
+      expect(told({ kind: 'Volume', object }, [], legacy).command).to.equal(
+        patch('legacy', 'clouds', 'token'),
+      );
+      const literal = both.map((one) => ({
+        ...one,
+        parameters: { ...parameters, apiToken: '********' },
+      }));
+      expect(told({ kind: 'Volume', object }, [], literal).command).to.equal(
+        'kedge edit storageclass/c',
+      );
+    });
   });
 
   it('that refuses a value of a secret is another value, not a deletion', () => {

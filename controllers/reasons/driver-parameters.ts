@@ -6,92 +6,25 @@ import {
   parameterToSet,
 } from '@kedge/driver-sdk/messages';
 import { classMissing, driverMissing, leftElsewhere } from '../messages/storage.js';
-import { liveClass } from '../references/live-class.js';
-import { parameterReference, type SecretReference } from '../references/secret-reference.js';
+import { parameterReference } from '../references/secret-reference.js';
 import { castOf, command, deletionOf, patchOf } from './commands.js';
+import { editClass } from './credentials/remedy.js';
+import { callParameters, secretsOf } from './credentials/sources.js';
 import { shellWord } from '../messages/shell-word.js';
 import { missingInput } from './missing-input.js';
 import { type Remedy, run, set } from './remedy.js';
 import { again, canRetry, type Storage, storageOf } from './storage-subject.js';
-import { type About, findByKey } from './world.js';
-
-/** The parameters that a volume has itself, which come before those of its class. */
-function ownParameters(
-  { kind, object }: Storage,
-  { world }: About,
-): Readonly<Record<string, string>> {
-  if (kind === 'Volume') return object.parameters ?? {};
-  const { namespace = '', source } = object;
-  return findByKey(world.volumes, `${namespace}/${source.volume}`)?.parameters ?? {};
-}
-
-/** The parameters from which driver calls take credentials. Captured ones serve only without a class. */
-function credentialSources(storage: Storage, about: About): Readonly<Record<string, string>> {
-  const { object } = storage;
-  const named = findByKey(about.world.storageClasses, object.storageClassName ?? '');
-  const storageClass = liveClass(object, named);
-  return {
-    ...(storageClass ? storageClass.parameters : object.driverParameters),
-    ...ownParameters(storage, about),
-  };
-}
-
-/** The secrets that the parameters of driver calls refer to: `secret:name/key` or `secret:name.namespace.svc/key`. */
-function secretsOf(storage: Storage, about: About): readonly SecretReference[] {
-  const { object } = storage;
-  return Object.entries(credentialSources(storage, about)).flatMap(([key, value]) => {
-    const parsed = parameterReference(key, value, object.namespace);
-    return parsed.type === 'reference' ? [parsed.reference] : [];
-  });
-}
-
-/** How the deletion of an object ends without the provider; the empty text for an object that is not being deleted. */
-function endOfDeletion(storage: Storage | undefined): string {
-  if (storage?.kind !== 'Volume' || !storage.object.metadata.deletionRequestedAt) return '';
-  const retain = patchOf('volume', storage.object, { reclaimPolicy: 'retain' });
-  return `or remove the object, and keep what may be at the provider: ${retain}`;
-}
-
-/** The remedy for credentials that the provider rejects. */
-export function credentials(about: About, value: string): Remedy {
-  const storage = storageOf(about);
-  const all = storage ? secretsOf(storage, about) : [];
-  const [secret] = all;
-  if (secret) {
-    const { namespace, name } = secret;
-    // An access key consists of two values, and either may be wrong.
-    const keys = new Set(
-      all.flatMap((each) => (each.namespace === namespace && each.name === name ? [each.key] : [])),
-    );
-    const data = Object.fromEntries([...keys].map((key) => [key, 'VALUE']));
-    const fields = [...keys].map((key) => `data.${key}`).join(' and ');
-    return set(
-      `${fields} of secret ${namespace}/${name}`,
-      value,
-      patchOf('secret', secret, { data }),
-      endOfDeletion(storage),
-    );
-  }
-  const className = storage?.object.storageClassName ?? '';
-  if (className === '') return again(about, `${value} at the provider`);
-  return set(
-    `parameters of storage class ${className}`,
-    value,
-    editClass(className),
-    endOfDeletion(storage),
-  );
-}
-
-function editClass(name: string): string {
-  return `kedge edit storageclass/${name}`;
-}
+import type { About } from './world.js';
 
 /** The remedy for a secret that is missing or lacks a key. */
 function missingSecret(about: About, storage: Storage): Remedy | undefined {
   const reported = missingInput(about.message);
   if (reported?.kind !== 'secret') return undefined;
   const { namespace, name, key: lacking } = reported;
-  const key = lacking ?? secretsOf(storage, about)[0]?.key ?? 'KEY';
+  const used = secretsOf(storage, about).find(
+    (each) => each.namespace === namespace && each.name === name,
+  );
+  const key = lacking ?? used?.key ?? 'KEY';
   const commandLine = lacking
     ? patchOf('secret', { namespace, name }, { data: { [key]: 'VALUE' } })
     : `kedge create secret ${shellWord(name)} -n ${shellWord(namespace)} --from-literal ${shellWord(key)}=VALUE`;
@@ -104,7 +37,7 @@ function missingSecret(about: About, storage: Storage): Remedy | undefined {
  */
 function wrongSecret(about: About, storage: Storage): Remedy | undefined {
   const key = parameterRefused.read(about.message)?.key ?? '';
-  const value = credentialSources(storage, about)[key];
+  const value = callParameters(storage, about)[key];
   const parsed =
     value === undefined ? undefined : parameterReference(key, value, storage.object.namespace);
   if (parsed?.type !== 'reference') return undefined;

@@ -1,5 +1,8 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import { type FieldViolation, StatusError } from 'kedge';
+import { mask } from '../messages/mask.js';
+
+export { mask } from '../messages/mask.js';
 
 /**
  * Envelope encryption. A sealed text is
@@ -16,9 +19,6 @@ const prefix = 'kedge-sealed:v1:';
 const nonceBytes = 12;
 const tagBytes = 16;
 const keyBytes = 32;
-
-/** The mask of sealed values for clients; writing it keeps the stored value. */
-export const mask = '********';
 
 /** The violation of a mask that is written where no sealed value is stored: it would become the value. */
 export function maskViolation(field: string): FieldViolation {

@@ -1,0 +1,90 @@
+import type { Volume } from '@kedge/api/kinds';
+import { liveClass } from '../../references/live-class.js';
+import { parameterReference, type SecretReference } from '../../references/secret-reference.js';
+import { mask } from '../../messages/mask.js';
+import type { Storage } from '../storage-subject.js';
+import { type About, findByKey } from '../world.js';
+
+type Parameters = Readonly<Record<string, string>>;
+
+/** The parameters that a volume has itself, as a driver call uses them. */
+interface Own {
+  readonly parameters: Parameters;
+  /** The volume that has them; undefined for a snapshot of a deleted volume, which has captured them. */
+  readonly volume: Volume | undefined;
+}
+
+/** The place of the credential of a driver call. */
+export type CredentialSource =
+  | { readonly type: 'secrets'; readonly references: readonly SecretReference[] }
+  | { readonly type: 'volume'; readonly volume: Volume }
+  | { readonly type: 'captured' }
+  | { readonly type: 'class' };
+
+function ownOf({ kind, object }: Storage, { world }: About): Own {
+  if (kind === 'Volume') return { parameters: object.parameters ?? {}, volume: object };
+  const { namespace = '', source, sourceUid = '', driverParameters = {} } = object;
+  const named = findByKey(world.volumes, `${namespace}/${source.volume}`);
+  // A later volume of its name is another one.
+  if (named && (sourceUid === '' || named.metadata.uid === sourceUid))
+    return { parameters: named.parameters ?? {}, volume: named };
+  const names = object.ownParameters ?? [];
+  const captured = Object.entries(driverParameters).filter(([key]) => names.includes(key));
+  return { parameters: Object.fromEntries(captured), volume: undefined };
+}
+
+/** Without `apiTokenSecretRef` if its later form is present, which comes first. */
+function withoutLegacy(parameters: Parameters): Parameters {
+  const { apiTokenSecretRef: _, ...rest } = parameters;
+  return (rest['apiToken'] ?? '') === '' ? parameters : rest;
+}
+
+/** Whether a parameter is a credential by its value: a secret reference, or a literal that clients don't see. */
+function isCredential([key, value]: readonly [string, string]): boolean {
+  return value === mask || parameterReference(key, value, '').type !== 'literal';
+}
+
+/** The parameters of driver calls that the class gives; the captured ones serve only without it. */
+function otherParameters({ object }: Storage, { world }: About, own: Parameters): Parameters {
+  const named = findByKey(world.storageClasses, object.storageClassName ?? '');
+  const storageClass = liveClass(object, named);
+  if (storageClass) return storageClass.parameters ?? {};
+  const captured = object.driverParameters ?? {};
+  // Other credentials of the volume replace all captured ones.
+  const isOther = Object.entries(own).some(
+    (each) => isCredential(each) && captured[each[0]] !== each[1],
+  );
+  if (!isOther) return captured;
+  return Object.fromEntries(Object.entries(captured).filter((each) => !isCredential(each)));
+}
+
+/** The parameters of driver calls, those of the volume before those of the class. */
+export function callParameters(storage: Storage, about: About): Parameters {
+  const { parameters: own } = ownOf(storage, about);
+  return withoutLegacy({ ...otherParameters(storage, about, own), ...own });
+}
+
+function referencesIn(parameters: Parameters, namespace: string): readonly SecretReference[] {
+  return Object.entries(parameters).flatMap(([key, value]) => {
+    const parsed = parameterReference(key, value, namespace);
+    return parsed.type === 'reference' ? [parsed.reference] : [];
+  });
+}
+
+/** The secrets that the parameters of driver calls refer to: `secret:name/key` or `secret:name.namespace.svc/key`. */
+export function secretsOf(storage: Storage, about: About): readonly SecretReference[] {
+  return referencesIn(callParameters(storage, about), storage.object.namespace);
+}
+
+/** Where the credential of a driver call is: with the volume, if it has one itself, else with the class. */
+export function credentialSource(storage: Storage, about: About): CredentialSource {
+  const { parameters, volume } = ownOf(storage, about);
+  const { namespace } = storage.object;
+  if (Object.entries(parameters).some(isCredential)) {
+    const references = referencesIn(withoutLegacy(parameters), namespace);
+    if (references.length > 0) return { type: 'secrets', references };
+    return volume ? { type: 'volume', volume } : { type: 'captured' };
+  }
+  const references = secretsOf(storage, about);
+  return references.length > 0 ? { type: 'secrets', references } : { type: 'class' };
+}
