@@ -162,25 +162,40 @@ describe('the life of a connection of HTTP/2', () => {
     expect(streams[0]!.queuedBytes).to.equal(0);
   });
 
-  it('ends the streams of connections that close together over several turns', async () => {
-    const others = [new RawClient(server.port), new RawClient(server.port)];
-    const all = [client, ...others];
-    for (const one of all)
-      one.send(...Array.from({ length: 100 }, (_, n) => one.call(2 * n + 1, false)));
-    await eventually('the calls', () => streams.length === 300);
-    let ended = 0;
-    let most = 0;
-    let inTurn = 0;
-    for (const { events } of streams)
-      events!.onClose = () => {
-        if (inTurn === 0) setImmediate(() => (inTurn = 0));
-        ended += 1;
-        inTurn += 1;
-        most = Math.max(most, inTurn);
-      };
-    for (const socket of server.sockets) socket.destroy();
-    await eventually('their ends', () => ended === 300);
-    expect(most).to.be.at.most(64);
-    await eventually('the ends of the connections', () => server.closed >= 3);
-  });
+  for (const [what, end] of [
+    [
+      'connections that close together',
+      async () => {
+        for (const socket of server.sockets) socket.destroy();
+        await eventually('the ends of the connections', () => server.closed >= 3);
+      },
+    ],
+    [
+      'connections that end because of an error',
+      async (all: readonly RawClient[]) => {
+        // DATA of the connection itself, which HTTP/2 does not have.
+        for (const one of all) one.send(one.data(0, Buffer.from('error'), false));
+        for (const one of all) expect(await one.ended()).to.equal(errorCodes.protocol);
+      },
+    ],
+  ] as const)
+    it(`ends the streams of ${what} over several turns`, async () => {
+      const all = [client, new RawClient(server.port), new RawClient(server.port)];
+      for (const one of all)
+        one.send(...Array.from({ length: 100 }, (_, n) => one.call(2 * n + 1, false)));
+      await eventually('the calls', () => streams.length === 300);
+      let ended = 0;
+      let most = 0;
+      let inTurn = 0;
+      for (const { events } of streams)
+        events!.onClose = () => {
+          if (inTurn === 0) setImmediate(() => (inTurn = 0));
+          ended += 1;
+          inTurn += 1;
+          most = Math.max(most, inTurn);
+        };
+      await end(all);
+      await eventually('their ends', () => ended === 300);
+      expect(most).to.be.at.most(64);
+    });
 });

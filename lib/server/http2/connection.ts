@@ -73,11 +73,7 @@ export class Http2Connection implements StreamCarrier {
     this.#life = new ConnectionLife(socket, this.#output, {
       ...options,
       streams: this.#streams,
-      closed: () => {
-        const turns = ReadTurns.ofEnds(clock);
-        for (const stream of this.#streams.all()) turns.run(() => this.#close(stream));
-        turns.run(() => options.closed());
-      },
+      closed: () => this.#closeAll().run(() => options.closed()),
     });
     const settings = settingsFrame([
       [settingIds.maxConcurrentStreams, streamsMax],
@@ -156,8 +152,11 @@ export class Http2Connection implements StreamCarrier {
     this.#life.streamClosed();
   }
 
-  #closeAll(): void {
-    for (const stream of this.#streams.all()) this.#close(stream);
+  /** Closes the streams, thousands of them over several turns. Returns the turns, for what follows the last of them. */
+  #closeAll(): ReadTurns {
+    const turns = ReadTurns.ofEnds(this.#options.clock);
+    for (const stream of this.#streams.all()) turns.run(() => this.#close(stream));
+    return turns;
   }
 
   #fail(error: unknown): void {
