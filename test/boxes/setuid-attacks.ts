@@ -41,11 +41,12 @@ const created = (call: string): string =>
     open(F, $fd > 0 ? ">&=$fd" : "+<$path") or exit 1; print F $program; close F'`;
 const fsetid = ['fsetid'];
 
-/** Structures of sendmsg(2) and recvmsg(2) with one descriptor. */
-const message = `
+/** Structures of sendmsg(2) and recvmsg(2) with one descriptor, for perl on x86-64; `$control` is set before. */
+export const message = `
   $byte = "x"; $vector = pack("PQ", $byte, 1);
   $header = pack("QLx4PQPQLx4", 0, 0, $vector, 1, $control, 24, 0);`;
-const address = 'pack("Sxa*", 1, $ENV{NAME})';
+/** The abstract socket $NAME, for perl. */
+export const address = 'pack("Sxa*", 1, $ENV{NAME})';
 
 /** A program of perl that passes /tmp to a client. */
 export const passTmp = `use Socket; $| = 1; socket(S, 1, 1, 0); bind(S, ${address}) or die; listen(S, 4);
