@@ -40,7 +40,7 @@ export function agentLost(node: string): StatusError {
 export function agentSilent({ node, remedy }: AgentCallPlace, ms: number): StatusError {
   return failedPrecondition(
     'AgentSilent',
-    `the agent of node ${node} did not answer within ${Math.ceil(ms / 1_000)} s, although it is connected: it hangs or is overloaded; restart it on that node, which keeps its workloads running, or on node ${node}, ${remedy}`,
+    `the agent of node ${node} did not answer within ${Math.ceil(ms / 1_000)} s, although it is connected: it hangs or is overloaded; restart it on that node (end it with kill -9, which keeps its workloads running), or on node ${node}, ${remedy}`,
     { kind: 'Node', name: node },
   );
 }

@@ -195,8 +195,9 @@ async function growNew(
 }
 
 /**
- * Unmounts `target`; succeeds if it is not mounted. With `device`, only that device is unmounted. The directory is
- * removed once no mount namespace has the mount, because its removal would unmount it there too.
+ * Unmounts `target` and removes the directory; succeeds if it is not mounted. With `device`, only that device is
+ * unmounted, and the directory is removed once no mount namespace has the mount, because its removal would unmount it
+ * there too.
  * @throws DriverError; InUse names the holder or the other mount.
  */
 export function unmountTarget(

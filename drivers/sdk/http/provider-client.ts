@@ -64,7 +64,7 @@ const throttledMs = 60_000;
 /**
  * A client of a provider's HTTP interface with JSON bodies and bearer tokens. Each call has a deadline, takes one
  * request of its credential's budget, and is journaled. The client makes no retry. It throws only DriverError: without
- * a readable answer, Timeout for a call that may have changed something, and Unavailable for a read.
+ * a readable answer, Timeout for a call that may have changed something or was cancelled, and Unavailable for others.
  */
 export class ProviderClient {
   readonly journal = new CallJournal();
