@@ -110,7 +110,7 @@ export function lost(about: About): Remedy {
   if (!copy)
     return run(
       deletionOf(storage),
-      'the provider no longer has its data, and there is no snapshot of it: delete the volume',
+      'the provider no longer has its data, and no snapshot of it is Ready: delete the volume',
     );
   const restore = `kedge snapshot restore ${copy.name} --to ${name}-restored -n ${namespace}`;
   return run(restore, `the provider no longer has its data: restore snapshot ${copy.name}`);
@@ -166,9 +166,8 @@ export const driverErrors = {
   ),
   InUse: unmet('the object is in use', byKind({ Namespace: remainingContent }, inUse)),
   Unsupported: unmet('the driver does not support the operation', unsupported),
-  Timeout: unmet(
-    'the provider did not answer in time; the outcome of the call is looked up',
-    (about) => noAnswer(about, 'the provider to answer'),
+  Timeout: unmet('the provider, or a program on the node, did not answer in time', (about) =>
+    noAnswer(about, 'the provider to answer'),
   ),
   Unavailable: unmet('the provider, or a program on the node, is unavailable', unavailable),
   Internal: unmet('the driver failed', (about) =>

@@ -169,11 +169,11 @@ function runtimeUnavailable(about: About<'Instance'>): Remedy {
 export const instanceReasons = {
   NoNodeFits: unmet('no node fits the instance', ofInstance(noNodeFits)),
   InsufficientResources: unmet(
-    'no node has enough free resources for the requests of the instance',
+    'no node that fits otherwise has enough free resources and host ports for the instance',
     ofInstance(tooLittle),
   ),
   HostPortTaken: unmet(
-    'the host ports of the instance are in use by other instances on all nodes',
+    'other instances use the host ports of the instance on all nodes that fit otherwise',
     ofInstance(hostPortTaken),
   ),
   Attaching: unmet(
@@ -222,7 +222,10 @@ export const instanceReasons = {
   ),
   Stopping: unmet(
     'the workload is being stopped',
-    passing('its workload to end', 'after terminationGracePeriodSeconds at the latest'),
+    passing(
+      'its workload to end',
+      'once it has ended (it is killed after terminationGracePeriodSeconds)',
+    ),
   ),
   Detaching: unmet(
     'the volumes of the instance are being detached from its node',

@@ -24,9 +24,9 @@ const ofService: RemedyOf = byKind({ Service: instancesOf }, (about) =>
 export const serviceReasons = {
   Pending: unmet('no instance is ready yet', ofService),
   Deploying: unmet('instances are being replaced', ofService),
-  Degraded: unmet('some instances are not ready', ofService),
+  Degraded: unmet('some instances are not ready, or surplus ones still exist', ofService),
   Failed: unmet(
-    'the command ended with an exit code other than 0',
+    'the command ended with an exit code other than 0, or all instances of the service failed',
     byKind({ Instance: failed }, ofService),
   ),
 } as const;

@@ -146,7 +146,7 @@ export const storageReasons = {
   Creating: unmet('the driver is creating the snapshot', underWay),
   Deleting: unmet('the object is being deleted', underWay),
   TopologyUnsatisfied: unmet(
-    'no node has the labels that its storage class requires',
+    'no node matches the storage class, its driver and the source snapshot',
     byKind({ Volume: topologyUnsatisfied }, otherwise),
   ),
   SnapshotNotReady: unmet(

@@ -1723,7 +1723,7 @@ export const InstanceServiceService = {
     responseSerialize: (_value: ListInstancesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): ListInstancesResponse => ListInstancesResponse.decode(value),
   },
-  /** Replaces the status fields; for controllers and agents. */
+  /** Sets the given status fields and keeps the others; for controllers and agents. */
   updateStatus: {
     path: "/api.InstanceService/UpdateStatus" as const,
     requestStream: false as const,

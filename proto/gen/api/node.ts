@@ -799,7 +799,7 @@ export const NodeServiceService = {
     responseSerialize: (_value: Node): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Node => Node.decode(value),
   },
-  /** Replaces the status fields; for controllers and agents. */
+  /** Sets the given status fields and keeps the others; for controllers and agents. */
   updateStatus: {
     path: "/api.NodeService/UpdateStatus" as const,
     requestStream: false as const,

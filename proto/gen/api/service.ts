@@ -411,7 +411,7 @@ export interface Service_Resources {
   sharedMemory: string;
   /**
    * Whether a node that can't enforce the limits refuses the workload. By default the workload runs without
-   * limits, and its condition LimitsEnforced reports this.
+   * the limits that the node can't enforce, and its condition LimitsEnforced reports this.
    */
   strict: boolean;
 }
@@ -2430,7 +2430,7 @@ export const ServiceServiceService = {
     responseSerialize: (_value: Service): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Service => Service.decode(value),
   },
-  /** Replaces the status fields; for controllers and agents. */
+  /** Sets the given status fields and keeps the others; for controllers and agents. */
   updateStatus: {
     path: "/api.ServiceService/UpdateStatus" as const,
     requestStream: false as const,

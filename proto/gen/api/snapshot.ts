@@ -1193,7 +1193,7 @@ export const SnapshotServiceService = {
     responseSerialize: (_value: Snapshot): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Snapshot => Snapshot.decode(value),
   },
-  /** Replaces the status fields; for controllers and agents. */
+  /** Sets the given status fields and keeps the others; for controllers and agents. */
   updateStatus: {
     path: "/api.SnapshotService/UpdateStatus" as const,
     requestStream: false as const,

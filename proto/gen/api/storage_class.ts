@@ -1241,7 +1241,7 @@ export const StorageClassServiceService = {
   },
   /**
    * Checks what volumes of a class need: its parameters and secrets, the programs of the daemon's node, the endpoint
-   * of the provider, and what the credential permits. Only reads, and changes nothing at the provider.
+   * of the provider, and what the credential permits. Only reads and dry runs are made.
    */
   check: {
     path: "/api.StorageClassService/Check" as const,

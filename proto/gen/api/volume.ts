@@ -2147,7 +2147,7 @@ export const VolumeServiceService = {
     responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
-  /** Replaces the status fields; for controllers and agents. */
+  /** Sets the given status fields and keeps the others; for controllers and agents. */
   updateStatus: {
     path: "/api.VolumeService/UpdateStatus" as const,
     requestStream: false as const,

@@ -105,7 +105,7 @@ export interface ServiceResources {
   readonly pids?: number;
   /** Size of /dev/shm of a container; default 64Mi. */
   readonly sharedMemory?: string;
-  /** Whether a node that can't enforce the limits refuses the workload. By default the workload runs without limits, and its condition LimitsEnforced reports this. */
+  /** Whether a node that can't enforce the limits refuses the workload. By default the workload runs without the limits that the node can't enforce, and its condition LimitsEnforced reports this. */
   readonly strict?: boolean;
 }
 
