@@ -95,8 +95,9 @@ requestMs = 30000
       spread: [Math.min(...ratios), Math.max(...ratios)],
     };
   } finally {
-    for (const daemon of [alone, beside]) await daemon.dispose();
+    // Ends the calls: a graceful stop waits for them.
     silent.close();
+    for (const daemon of [alone, beside]) await daemon.dispose();
     await rm(folder, { recursive: true, force: true });
   }
 }

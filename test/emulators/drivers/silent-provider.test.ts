@@ -11,7 +11,7 @@ import { SilentEndpoint, silentOnes } from './silent-endpoint.js';
 
 const base = '/v1/namespaces/default';
 const token = 'a-token';
-const requestMs = 12_000;
+const requestMs = 8_000;
 /** More than a class has workers. */
 const silentCount = 20;
 const healthyCount = 10;
@@ -61,9 +61,10 @@ endpoint = "${cloud.endpoint}"
         await daemon.ok('POST', '/v1/storageclasses', { name, driver, parameters });
     });
     after(async () => {
+      // Ends the calls: a graceful stop waits for them.
+      silent.close();
       await daemon?.dispose();
       await cloud?.close();
-      silent.close();
       await rm(folder, { recursive: true, force: true });
     });
 
