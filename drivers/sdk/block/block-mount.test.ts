@@ -118,28 +118,44 @@ describe('the mount of a device to which a wrong link leads', () => {
   });
 });
 
+/** The refusal to mount a blank device. */
+async function refusalOfBlank(
+  device: SmallFileSystem,
+  options: Parameters<SmallFileSystem['mount']>[2],
+): Promise<DriverError> {
+  const blank = (command: string, args: readonly string[]): Promise<CommandResult> =>
+    command === 'blkid'
+      ? Promise.resolve({ exitCode: 2, stdout: '', stderr: '' })
+      : device.run(command, args);
+  const files = {
+    ...thisNode.files,
+    realPath: (path: string) => Promise.resolve(path),
+    kindAt: () => Promise.resolve('blockDevice' as const),
+    makeFolder: () => Promise.resolve(),
+    startsAndEndsBlank: () => Promise.resolve(true),
+  };
+  const error: unknown = await device
+    .mount({ run: blank, files }, '/mounted', options)
+    .catch((thrown: unknown) => thrown);
+  expect(error).to.be.instanceOf(DriverError);
+  return error as DriverError;
+}
+
 describe('the first mount of a ReadOnlyMany volume', () => {
   it('formats nothing if the device is blank, and says that a volume from a snapshot has data', async () => {
     const device = new SmallFileSystem(true);
-    const blank = (command: string, args: readonly string[]): Promise<CommandResult> =>
-      command === 'blkid'
-        ? Promise.resolve({ exitCode: 2, stdout: '', stderr: '' })
-        : device.run(command, args);
-    const files = {
-      ...thisNode.files,
-      realPath: (path: string) => Promise.resolve(path),
-      kindAt: () => Promise.resolve('blockDevice' as const),
-      makeFolder: () => Promise.resolve(),
-      startsAndEndsBlank: () => Promise.resolve(true),
-    };
-    const error: unknown = await device
-      .mount({ run: blank, files }, '/mounted', { readOnly: true, mayFormat: true })
-      .catch((thrown: unknown) => thrown);
-    expect(error).to.be.instanceOf(DriverError);
-    expect((error as DriverError).kind).to.equal('InvalidParameters');
-    expect((error as DriverError).message)
-      .to.contain('nothing is on this volume')
-      .and.contain('source.snapshot');
+    const error = await refusalOfBlank(device, { readOnly: true, mayFormat: true });
+    expect(error.kind).to.equal('InvalidParameters');
+    expect(error.message).to.contain('nothing is on this volume').and.contain('source.snapshot');
+    expect(device.done).to.deep.equal([]);
+  });
+});
+
+describe('the first mount of an imported or restored volume', () => {
+  it('formats nothing if the device is blank, and says what to do if there never was any data', async () => {
+    const device = new SmallFileSystem(true);
+    const { message } = await refusalOfBlank(device, { mayFormat: false });
+    expect(message).to.contain('restored or imported').and.contain('create another one');
     expect(device.done).to.deep.equal([]);
   });
 });

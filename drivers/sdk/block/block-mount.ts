@@ -75,7 +75,7 @@ async function requireFileSystem(
       if (!request.mayFormat)
         throw new DriverError(
           'Internal',
-          `device ${device} is blank although this volume was formatted before: the wrong device, or its data is lost; it is not formatted again`,
+          `device ${device} is blank, but the volume was formatted before, restored or imported, so that it is not formatted: it is the wrong device, its data is lost, or nothing was written to it before; in the last case delete the volume, and create another one`,
         );
       if (request.readOnly)
         throw new DriverError(
