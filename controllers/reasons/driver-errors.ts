@@ -166,7 +166,7 @@ export const driverErrors = {
   ),
   InUse: unmet('the object is in use', byKind({ Namespace: remainingContent }, inUse)),
   Unsupported: unmet('the driver does not support the operation', unsupported),
-  Timeout: unmet('the provider, or a program on the node, did not answer in time', (about) =>
+  Timeout: unmet('no usable answer came in time: the outcome of the call is unknown', (about) =>
     noAnswer(about, 'the provider to answer'),
   ),
   Unavailable: unmet('the provider, or a program on the node, is unavailable', unavailable),

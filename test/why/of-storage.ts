@@ -108,7 +108,7 @@ export const ofStorage: readonly Mistake[] = [
     command: whyData,
     words: [
       'no answer in 30 s',
-      'the outcome of the call is looked up',
+      'the outcome of the call is unknown',
       'kedge delete volume/data -n $NS',
     ],
   },
@@ -130,7 +130,7 @@ export const ofStorage: readonly Mistake[] = [
       post('volumes', faulty("provision Timeout the answer can't be read: no JSON")),
     until: ['volumes/data', 'no JSON'],
     command: whyData,
-    words: ['the outcome of the call is looked up', 'check [drivers.faulty].endpoint'],
+    words: ['the outcome of the call is unknown', 'check [drivers.faulty].endpoint'],
   },
   {
     name: 'a driver with a fault',
