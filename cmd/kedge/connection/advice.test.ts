@@ -57,6 +57,24 @@ describe('the advice of a command on a failed call', () => {
       expect(advice(text, code)).to.contain(words).and.contain('host:1').and.not.contain('running');
     });
 
+  it('names the address and the ways out if the server does not answer', () => {
+    const waiting =
+      'Deadline exceeded after 29.999s,name resolution: 0.025s,metadata filters: 0.001s,Waiting for LB pick';
+    expect(causeIn(waiting)).to.equal('no connection within 30 s');
+    const called30 = 'Deadline exceeded after 30.002s,remote_addr=127.0.0.1:7863';
+    expect(causeIn(called30)).to.equal('no answer within 30 s');
+    for (const [text, code] of [
+      [waiting, 'DeadlineExceeded'],
+      [called30, 'DeadlineExceeded'],
+      ['no connection within 30 s', 'Unavailable'],
+    ] as const)
+      expect(advice(text, code, code))
+        .to.match(/^host:1 does not answer/)
+        .and.contain('restart kedged')
+        .and.contain('set --server');
+    expect(advice('the wait is over', 'DeadlineExceeded', 'WaitTimeout')).to.equal(undefined);
+  });
+
   it('names the command that stores a valid token', () => {
     expect(advice('has expired', 'Unauthenticated', 'InvalidToken')).to.contain('kedge login');
     expect(advice('has expired', 'Unauthenticated', 'InvalidToken')).to.match(

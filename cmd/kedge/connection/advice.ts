@@ -32,6 +32,8 @@ export function adviceOn(
     return `Create it: ${kedge} create namespace ${resource?.name ?? 'NAME'}, or add it to the same file: kind: Namespace`;
   const unreadable = unreadableAnswer(message, { server, kedge });
   if (unreadable !== undefined) return unreadable;
+  const isDeadline = code === 'DeadlineExceeded' && reason === 'DeadlineExceeded';
+  if (isDeadline) return connectionFault(message, { server, kedge });
   if (code !== 'Unavailable' || reason !== 'Unavailable') return undefined;
   const fault = connectionFault(message, { server, kedge });
   if (fault !== undefined) return fault;

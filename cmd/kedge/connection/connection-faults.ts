@@ -30,8 +30,15 @@ const unreadableAnswers: readonly ConnectionFault[] = [
   },
 ];
 
+/** No connection in the time of a stream, and no answer in that of a call, as {@link causeIn} returns them. */
+const silence = /^no (?:connection|answer) within [\d.]+ s$/;
+
+const silent = ({ server, kedge }: Addressed): string =>
+  `${server} does not answer: if it is the gRPC port of kedged, its kedged is stopped or overloaded, or a firewall drops what is sent: continue or restart kedged, or correct the firewall; else set --server to the gRPC address (${kedge} login --server HOST:PORT < token-file); ${ports}`;
+
 /** Connections that were not established. */
 const noConnection: readonly ConnectionFault[] = [
+  { words: silence, remedy: silent },
   { words: /Protocol error|no application protocol/, remedy: notGrpc },
   {
     words: /wrong version number|packet length too long/,
@@ -67,8 +74,19 @@ const wrapping =
 /** An error of OpenSSL with its place in the source. */
 const ofOpenssl = /^[0-9A-F]+:error:[0-9A-F]+:SSL routines:[^:]*:([^:]+):.*$/s;
 
-/** The cause in an error text of grpc-js, as `no connection: CAUSE`. Returns any other text unchanged. */
+/** The deadline of a call, and what the client did when it passed. */
+const deadline = /^Deadline exceeded after ([\d.]+)s,/;
+
+/**
+ * The cause in an error text of grpc-js: `no connection: CAUSE`, or `no connection within TIME` or `no answer within
+ * TIME` for a deadline. Returns any other text unchanged.
+ */
 export function causeIn(message: string): string {
+  const [, seconds] = deadline.exec(message) ?? [];
+  if (seconds !== undefined) {
+    const missing = message.endsWith('Waiting for LB pick') ? 'connection' : 'answer';
+    return `no ${missing} within ${Math.round(Number(seconds) * 10) / 10} s`;
+  }
   const [, wrapped] = wrapping.exec(message) ?? [];
   if (wrapped === undefined) return message;
   // Of a refused CONNECT, grpc-js reports no error.

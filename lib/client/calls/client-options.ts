@@ -34,7 +34,10 @@ export interface ApiClientOptions {
   readonly token: string | undefined | TokenSource;
   readonly schemas: SchemaRegistry;
   readonly packageName: string;
-  /** Deadline of one attempt of a unary call in milliseconds; default 30 s. */
+  /**
+   * Deadline of one attempt of a unary call, and of the connection of a stream, in milliseconds; default 30 s. A call
+   * whose deadline has passed is not repeated.
+   */
   readonly timeoutMs?: number;
   /** Maximum number of attempts of unary calls that are safe to repeat, including the first; default 1. */
   readonly retry?: { readonly attempts: number };

@@ -1,10 +1,8 @@
 import {
   type ClientDuplexStream,
   type ClientOptions,
-  type ClientReadableStream,
   Client as GrpcClient,
   Metadata,
-  type ServiceError,
 } from '@grpc/grpc-js';
 import { hasCode, requireOptions, systemClock } from '../../base/index.js';
 import type { ApiObject, Kind, Scope } from '../../object/index.js';
@@ -21,8 +19,7 @@ import { isIdempotent, retried } from './retry.js';
 import { callError } from './call-error.js';
 import { channelCredentials } from './channel-credentials.js';
 import { clientRules, type ApiClientOptions, type CallOptions } from './client-options.js';
-
-type AnsweringCall = ClientReadableStream<Buffer> | ClientDuplexStream<Buffer, Buffer>;
+import { type AnsweringCall, answersOf } from './stream-answers.js';
 
 const identity = (bytes: Buffer): Buffer => bytes;
 const defaultTimeoutMs = 30_000;
@@ -37,7 +34,10 @@ const windowBytes = 4 * 1024 * 1024;
  * - Each try of a unary call has a deadline. A peer that stops answering is noticed, and later calls get a new
  *   connection.
  * - With more than one attempt, a call is repeated if it was refused as ResourceExhausted. A call that failed as
- *   Unavailable or DeadlineExceeded is repeated only if it is a read, a dry run or a deletion by uid without a version.
+ *   Unavailable is repeated only if it is a read, a dry run or a deletion by uid without a version. A call that failed
+ *   as DeadlineExceeded is not repeated.
+ * - A stream for which no connection is established within `timeoutMs` fails as Unavailable. Once connected, it may be
+ *   idle for any time.
  * - A `token` function is asked for a new token when a call is refused as Unauthenticated, once per try.
  *
  * Ordering: the answers of a stream arrive in the order in which they were sent. Separate calls are not ordered.
@@ -45,8 +45,8 @@ const windowBytes = 4 * 1024 * 1024;
  * Errors: StatusErrors as the server sent them; Unavailable for a broken connection, DeadlineExceeded, Cancelled. A
  * stream ends without an error when its signal aborts. A method that the package does not have is a TypeError.
  *
- * Caveats: a write that failed as Unavailable, DeadlineExceeded or Cancelled may have been executed. Streams have no
- * deadline and are not resumed; {@link ResourceClient.follow} is. `duplex` does not renew the token.
+ * Caveats: a write that failed as Unavailable, DeadlineExceeded or Cancelled may have been executed. Connected streams
+ * have no deadline. Streams are not resumed; {@link ResourceClient.follow} is. `duplex` does not renew the token.
  *
  * @example
  * import { ApiClient } from 'kedge/client';
@@ -186,17 +186,13 @@ export class ApiClient {
     yield* this.#answers(call, signal);
   }
 
-  async *#answers(call: AnsweringCall, signal: AbortSignal): AsyncIterable<Buffer> {
-    const cancel = (): void => call.cancel();
-    signal.addEventListener('abort', cancel, { once: true });
-    try {
-      for await (const answer of call) yield answer as Buffer;
-    } catch (error) {
-      if (!signal.aborted) throw callError(error as ServiceError);
-    } finally {
-      signal.removeEventListener('abort', cancel);
-      call.cancel();
-    }
+  #answers(call: AnsweringCall, signal: AbortSignal): AsyncIterable<Buffer> {
+    const limitMs = this.#options.timeoutMs ?? defaultTimeoutMs;
+    return answersOf(call, {
+      signal,
+      limitMs,
+      connected: (until) => this.connected(limitMs, until),
+    });
   }
 
   /**

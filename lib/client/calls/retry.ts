@@ -35,10 +35,13 @@ export function isIdempotent(route: HttpRoute | undefined, request: JsonObject):
 }
 
 function isLost(error: unknown): boolean {
-  return hasCode(error, 'Unavailable') || hasCode(error, 'DeadlineExceeded');
+  return hasCode(error, 'Unavailable');
 }
 
-/** True for a transient failure that is safe to retry. */
+/**
+ * True for a transient failure that is safe to retry. A call that failed as DeadlineExceeded had all of its time: a
+ * server that accepts connections and does not answer would hold each attempt for as long.
+ */
 function isPassing(error: unknown, idempotent: boolean): boolean {
   // The server refused the call before it did anything.
   if (hasCode(error, 'ResourceExhausted')) return true;
