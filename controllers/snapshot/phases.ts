@@ -2,7 +2,7 @@ import type { SnapshotPhase } from '@kedge/api/kinds';
 import { type Reached, row, transitionTable } from '../states/transition-table.js';
 
 /**
- * The transitions of a snapshot as data: the table S1 to S13, which is also the `states` of the kind. The store
+ * The transitions of a snapshot as data: the table S1 to S14, which is also the `states` of the kind. The store
  * refuses all other transitions, and they do not compile in the controller.
  */
 export const transitions = [

@@ -76,7 +76,7 @@ export async function requireUnusedClass(
   if (!user) return;
   const what = `${volume ? 'volume' : 'a claimTemplate of service'} "${user.namespace}/${user.name}"`;
   const way = volume
-    ? 'delete its volumes first, or force-delete the class (kedge delete --force): the volumes keep their captured parameters'
+    ? 'delete its volumes first, or force-delete the class (kedge delete --force): provisioned volumes keep their captured parameters, and others are not provisioned until the class exists again'
     : 'delete the service first, or force-delete the class (kedge delete --force): no volumes of the service are provisioned until the class exists again';
   throw failedPrecondition('InUse', `storage class "${name}" is used by ${what}; ${way}`, {
     kind: 'StorageClass',
