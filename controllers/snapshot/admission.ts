@@ -7,7 +7,7 @@ import { maskParameters, shownHandle } from '../secret/index.js';
 import { classNamed } from '../storage-class/index.js';
 import { snapshotObstacle } from './in-use.js';
 
-/** Present until nothing is left to do for the snapshot at its provider: it is deleted, or kept by its reclaim policy. */
+/** Present until nothing is left to do for the snapshot at its provider: it is deleted or kept by its reclaim policy. */
 export const snapshotFinalizer = 'svc.io/snapshot';
 
 /** Options of the rules of snapshots. */

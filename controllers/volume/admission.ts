@@ -32,7 +32,7 @@ import { claimViolations, requireUnreservedName } from './rules/claims.js';
 import { deletionObstacle, sourceValue, waitingCopy } from './rules/in-use.js';
 import { requirePolicyOpen } from './rules/policy-change.js';
 
-/** Present until nothing is left to do for the volume at its provider: it is deleted, or kept by its reclaim policy. */
+/** Present until nothing is left to do for the volume at its provider: it is deleted or kept by its reclaim policy. */
 export const volumeFinalizer = 'svc.io/volume';
 
 /** Options of the rules of volumes. */
