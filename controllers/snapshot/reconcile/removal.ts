@@ -7,7 +7,7 @@ import { type Snapshot, snapshots } from '../kind.js';
 import { nextPhase, type NextSnapshotPhase } from '../phases.js';
 import type { SnapshotSituation } from '../plan.js';
 
-/** Deletion: S8, S10 to S12. */
+/** Deletion: S8, S10 to S12 and S14. */
 export class Removal {
   readonly #effects: SnapshotEffects;
 

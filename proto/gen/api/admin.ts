@@ -2621,7 +2621,10 @@ export const AdminServiceService = {
     responseSerialize: (_value: User): Buffer => notServed(),
     responseDeserialize: (value: Buffer): User => User.decode(value),
   },
-  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
+  /**
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB, or one
+   * larger object.
+   */
   listUsers: {
     path: "/api.AdminService/ListUsers" as const,
     requestStream: false as const,
@@ -2684,7 +2687,10 @@ export const AdminServiceService = {
     responseSerialize: (_value: Policy): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Policy => Policy.decode(value),
   },
-  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
+  /**
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB, or one
+   * larger object.
+   */
   listPolicies: {
     path: "/api.AdminService/ListPolicies" as const,
     requestStream: false as const,
@@ -2767,7 +2773,10 @@ export const AdminServiceService = {
     responseSerialize: (_value: Registry): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Registry => Registry.decode(value),
   },
-  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
+  /**
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB, or one
+   * larger object.
+   */
   listRegistries: {
     path: "/api.AdminService/ListRegistries" as const,
     requestStream: false as const,

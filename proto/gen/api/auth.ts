@@ -789,7 +789,10 @@ export const AuthServiceService = {
     responseSerialize: (_value: Token): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Token => Token.decode(value),
   },
-  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
+  /**
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB, or one
+   * larger object.
+   */
   listTokens: {
     path: "/api.AuthService/ListTokens" as const,
     requestStream: false as const,

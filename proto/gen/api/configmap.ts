@@ -652,8 +652,8 @@ export const ConfigmapServiceService = {
     responseDeserialize: (value: Buffer): Configmap => Configmap.decode(value),
   },
   /**
-   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
-   * all.
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB, or one
+   * larger object. Namespace "-" means all.
    */
   list: {
     path: "/api.ConfigmapService/List" as const,

@@ -811,8 +811,8 @@ export const EventServiceService = {
     responseDeserialize: (value: Buffer): Event => Event.decode(value),
   },
   /**
-   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
-   * all.
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB, or one
+   * larger object. Namespace "-" means all.
    */
   list: {
     path: "/api.EventService/List" as const,

@@ -1711,8 +1711,8 @@ export const InstanceServiceService = {
     responseDeserialize: (value: Buffer): Instance => Instance.decode(value),
   },
   /**
-   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
-   * all.
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB, or one
+   * larger object. Namespace "-" means all.
    */
   list: {
     path: "/api.InstanceService/List" as const,

@@ -602,7 +602,10 @@ export const NamespaceServiceService = {
     responseSerialize: (_value: Namespace): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Namespace => Namespace.decode(value),
   },
-  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
+  /**
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB, or one
+   * larger object.
+   */
   list: {
     path: "/api.NamespaceService/List" as const,
     requestStream: false as const,

@@ -769,7 +769,10 @@ export const NodeServiceService = {
     responseSerialize: (_value: Node): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Node => Node.decode(value),
   },
-  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
+  /**
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB, or one
+   * larger object.
+   */
   list: {
     path: "/api.NodeService/List" as const,
     requestStream: false as const,

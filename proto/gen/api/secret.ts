@@ -653,8 +653,8 @@ export const SecretServiceService = {
     responseDeserialize: (value: Buffer): Secret => Secret.decode(value),
   },
   /**
-   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
-   * all.
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB, or one
+   * larger object. Namespace "-" means all.
    */
   list: {
     path: "/api.SecretService/List" as const,

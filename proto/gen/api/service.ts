@@ -2398,8 +2398,8 @@ export const ServiceServiceService = {
     responseDeserialize: (value: Buffer): Service => Service.decode(value),
   },
   /**
-   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
-   * all.
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB, or one
+   * larger object. Namespace "-" means all.
    */
   list: {
     path: "/api.ServiceService/List" as const,

@@ -1159,8 +1159,8 @@ export const SnapshotServiceService = {
     responseDeserialize: (value: Buffer): Snapshot => Snapshot.decode(value),
   },
   /**
-   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
-   * all.
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB, or one
+   * larger object. Namespace "-" means all.
    */
   list: {
     path: "/api.SnapshotService/List" as const,

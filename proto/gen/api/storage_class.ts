@@ -1170,7 +1170,10 @@ export const StorageClassServiceService = {
     responseSerialize: (_value: StorageClass): Buffer => notServed(),
     responseDeserialize: (value: Buffer): StorageClass => StorageClass.decode(value),
   },
-  /** Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. */
+  /**
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB, or one
+   * larger object.
+   */
   list: {
     path: "/api.StorageClassService/List" as const,
     requestStream: false as const,

@@ -2115,8 +2115,8 @@ export const VolumeServiceService = {
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
   /**
-   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB. Namespace "-" means
-   * all.
+   * Lists objects at one revision, in pages of limit; over gRPC a page has at most 512 KiB, or one
+   * larger object. Namespace "-" means all.
    */
   list: {
     path: "/api.VolumeService/List" as const,
