@@ -9,13 +9,11 @@ const shownMax = 80;
 /** Whether a value of an enum may be a number in JSON: any number, such as that of a newer API, or none. */
 type Numbers = 'any' | 'none';
 
-/** The search for values in one message. */
-interface Search {
-  readonly numbers: Numbers;
-  readonly found: FieldViolation[];
-  /** Whether values are replaced by {@link markOf} instead of reported. */
-  readonly marks?: true;
-}
+/** What is done with the values in one message that their enums do not have. */
+type Search =
+  | { readonly type: 'report'; readonly numbers: Numbers; readonly found: FieldViolation[] }
+  /** They are replaced by {@link markOf}; whole numbers stay. */
+  | { readonly type: 'mark' };
 
 /** An object or a list of a message, which is changed only by a search that marks. */
 type Holder = Record<string | number, unknown>;
@@ -77,7 +75,7 @@ function checkFields(message: DescMessage, json: JsonObject, prefix: string, sea
   const plan = planOf(message);
   if (!plan) return;
   for (const name of Object.keys(json)) {
-    if (search.found.length >= reportedMax) return;
+    if (search.type === 'report' && search.found.length >= reportedMax) return;
     plan.get(name)?.(json, name, prefix + name, search);
   }
 }
@@ -92,18 +90,22 @@ function valueCheck(desc: DescEnum, { proto }: DescField): Check | undefined {
   if (desc.typeName === 'google.protobuf.NullValue') return undefined;
   const names = new Set<unknown>(desc.values.flatMap(({ name, jsonName }) => [name, jsonName]));
   const isSecret = proto.options?.debugRedact === true;
-  return (holder, key, path, { numbers, found, marks }) => {
+  return (holder, key, path, search) => {
     const value = holder[key];
     // Absent values have no encoding.
     if (names.has(value) || value === null || value === undefined) return;
-    if (numbers === 'any' && Number.isInteger(value)) return;
-    if (marks) {
+    const areNumbersKept = search.type === 'mark' || search.numbers === 'any';
+    if (areNumbersKept && Number.isInteger(value)) return;
+    if (search.type === 'mark') {
       holder[key] = markOf(desc);
       return;
     }
     const shown = isSecret ? 'the value' : JSON.stringify(value).slice(0, shownMax);
     const allowed = allowedNames(desc).join(', ');
-    found.push({ field: path, description: `${shown} is not allowed; use one of ${allowed}` });
+    search.found.push({
+      field: path,
+      description: `${shown} is not allowed; use one of ${allowed}`,
+    });
   };
 }
 
@@ -119,9 +121,9 @@ export function unknownEnumValues(
   json: JsonObject,
   numbers: Numbers,
 ): readonly FieldViolation[] {
-  const search: Search = { numbers, found: [] };
-  checkFields(message, json, '', search);
-  return search.found;
+  const found: FieldViolation[] = [];
+  checkFields(message, json, '', { type: 'report', numbers, found });
+  return found;
 }
 
 /** A number that an enum does not have: -1, or the next one below. */
@@ -139,7 +141,7 @@ function markOf({ values }: DescEnum): number {
  */
 export function withMarkedEnumValues(message: DescMessage, json: JsonObject): JsonObject {
   const copy = structuredClone(json);
-  checkFields(message, copy, '', { numbers: 'any', found: [], marks: true });
+  checkFields(message, copy, '', { type: 'mark' });
   return copy;
 }
 

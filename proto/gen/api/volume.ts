@@ -362,7 +362,12 @@ export interface ListVolumesRequest {
   pageToken: string;
   /** Kubernetes text form: a=b,c!=d,e in (f,g),!h */
   labelSelector: string;
-  /** Over dotted paths: status=Bound,size!=1Gi */
+  /**
+   * Requirements PATH=VALUE, PATH==VALUE or PATH!=VALUE with commas between them, such as status=Bound,size!=1Gi; all must
+   * hold. PATH has the JSON names of fields, keys of maps and indexes of lists with dots between them, from the top of the
+   * object as the caller sees it. Values compare as exact text, so 1Gi is not 1024Mi: numbers, booleans, lists and objects
+   * as their JSON, a missing field and null as the empty text. VALUE has no comma and no parenthesis.
+   */
   fieldSelector: string;
 }
 
@@ -417,7 +422,12 @@ export interface WatchVolumesRequest {
    */
   resourceVersion: string;
   labelSelector: string;
-  /** Over dotted paths: status=Bound,size!=1Gi */
+  /**
+   * Requirements PATH=VALUE, PATH==VALUE or PATH!=VALUE with commas between them, such as status=Bound,size!=1Gi; all must
+   * hold. PATH has the JSON names of fields, keys of maps and indexes of lists with dots between them, from the top of the
+   * object as the caller sees it. Values compare as exact text, so 1Gi is not 1024Mi: numbers, booleans, lists and objects
+   * as their JSON, a missing field and null as the empty text. VALUE has no comma and no parenthesis.
+   */
   fieldSelector: string;
 }
 
