@@ -8,6 +8,7 @@ import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import type { WorkloadSpec, WorkloadState } from '@kedge/controllers';
 import { root } from '../acceptance/daemon.js';
+import { requireDevices } from '../drivers/devices.js';
 import type { BoxAnswer, BoxDaemonOptions, BoxOrder } from './box-daemon.js';
 
 const program = fileURLToPath(new URL('box-daemon.js', import.meta.url));
@@ -135,4 +136,20 @@ export class BoxDaemon {
     await gone;
     await rm(this.base, { recursive: true, force: true });
   }
+}
+
+/**
+ * Starts a daemon before each test of the calling suite and ends it afterwards; skips the suite where block devices are
+ * missing. A test that replaces the daemon sets another one.
+ */
+export function daemonOfEach(who: Who): { daemon: BoxDaemon } {
+  const current = {} as { daemon: BoxDaemon };
+  before(function () {
+    requireDevices(this);
+  });
+  beforeEach(async () => {
+    current.daemon = await BoxDaemon.start(who);
+  });
+  afterEach(() => current.daemon.close());
+  return current;
 }

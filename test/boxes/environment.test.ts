@@ -2,8 +2,7 @@ import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
-import { requireDevices } from '../drivers/devices.js';
-import { BoxDaemon, everybody } from './box.js';
+import { daemonOfEach, everybody } from './box.js';
 
 /** Programs that start a workload or a command in it. */
 const helpers =
@@ -12,14 +11,7 @@ const helpers =
 for (const who of everybody)
   describe(`the environment of a workload of ${who}`, function () {
     this.timeout(180_000);
-    let daemon: BoxDaemon;
-    before(function () {
-      requireDevices(this);
-    });
-    beforeEach(async () => {
-      daemon = await BoxDaemon.start(who);
-    });
-    afterEach(() => daemon.close());
+    const current = daemonOfEach(who);
 
     const hostile = {
       LD_PRELOAD: '/missing/preload.so',
@@ -32,13 +24,13 @@ for (const who of everybody)
       text.split('\n').filter((line) => line.includes(library)).length;
 
     it('chooses no code of the programs that start it, nor of those that run a command in it', async () => {
-      await daemon.run(['/bin/sleep', '600'], { env: hostile });
+      await current.daemon.run(['/bin/sleep', '600'], { env: hostile });
       await eventually('the command', async () =>
-        (await daemon.log()).includes('/missing/preload.so'),
+        (await current.daemon.log()).includes('/missing/preload.so'),
       );
-      expect(loaded(await daemon.log(), '/missing/preload.so'), 'start').to.equal(1);
+      expect(loaded(await current.daemon.log(), '/missing/preload.so'), 'start').to.equal(1);
       for (const terminal of [false, true]) {
-        const { output = '', code } = await daemon.exec(['/bin/true'], terminal);
+        const { output = '', code } = await current.daemon.exec(['/bin/true'], terminal);
         expect(code).to.equal(0);
         expect(loaded(output, '/missing/preload.so'), `terminal: ${terminal}`).to.equal(1);
         expect(loaded(output, '/missing/audit.so'), `terminal: ${terminal}`).to.be.at.most(2);
@@ -46,8 +38,8 @@ for (const who of everybody)
     });
 
     it('chooses no program that starts it, nor one that runs a command in it, by its search path', async () => {
-      const bin = join(daemon.base, 'volume/bin');
-      const called = join(daemon.base, 'volume/called');
+      const bin = join(current.daemon.base, 'volume/bin');
+      const called = join(current.daemon.base, 'volume/called');
       await mkdir(bin);
       await mkdir(called, { mode: 0o777 });
       await chmod(called, 0o777);
@@ -55,9 +47,9 @@ for (const who of everybody)
         await writeFile(join(bin, name), `#!/bin/sh\n: >${called}/${name}\n`);
         await chmod(join(bin, name), 0o755);
       }
-      await daemon.run(['/bin/sleep', '600'], { env: { PATH: bin } });
+      await current.daemon.run(['/bin/sleep', '600'], { env: { PATH: bin } });
       for (const terminal of [false, true])
-        expect((await daemon.exec(['/bin/true'], terminal)).code).to.equal(0);
+        expect((await current.daemon.exec(['/bin/true'], terminal)).code).to.equal(0);
       expect(await readdir(called)).to.deep.equal([]);
     });
 
@@ -77,7 +69,7 @@ for (const who of everybody)
         EMPTY: '',
       };
       const print = ['/usr/bin/env', '-0'];
-      await daemon.run(['/bin/sh', '-c', 'env -0 >&2; exec sleep 600'], { env });
+      await current.daemon.run(['/bin/sh', '-c', 'env -0 >&2; exec sleep 600'], { env });
       const read = (text: string): Record<string, string> =>
         Object.fromEntries(
           text.split('\0').flatMap((entry) => {
@@ -85,12 +77,12 @@ for (const who of everybody)
             return at > 0 ? [[entry.slice(0, at), entry.slice(at + 1)]] : [];
           }),
         );
-      await eventually('its output', async () => (await daemon.log()).includes('EMPTY='));
+      await eventually('its output', async () => (await current.daemon.log()).includes('EMPTY='));
       // The shell of this command has its own IFS.
       const { IFS: _, ...shown } = env;
-      expect(read(await daemon.log())).to.include(shown);
+      expect(read(await current.daemon.log())).to.include(shown);
       for (const terminal of [false, true]) {
-        const { output = '' } = await daemon.exec(print, terminal);
+        const { output = '' } = await current.daemon.exec(print, terminal);
         const got = read(output.replaceAll('\r\n', '\n'));
         expect(got).to.include(shown);
         const left = Object.keys(got).filter((key) => /^KEDGE_(?!ENV_1$)/.test(key));
@@ -99,9 +91,9 @@ for (const who of everybody)
     });
 
     it('needs a search path of its own only for its own programs', async () => {
-      await daemon.run(['true'], { env: { PATH: '/missing' } });
-      expect(await daemon.ended()).to.include({ exitCode: 127 });
-      await daemon.run(['true'], { env: { PATH: '/usr/bin:/bin' } });
-      expect(await daemon.ended()).to.include({ exitCode: 0 });
+      await current.daemon.run(['true'], { env: { PATH: '/missing' } });
+      expect(await current.daemon.ended()).to.include({ exitCode: 127 });
+      await current.daemon.run(['true'], { env: { PATH: '/usr/bin:/bin' } });
+      expect(await current.daemon.ended()).to.include({ exitCode: 0 });
     });
   });

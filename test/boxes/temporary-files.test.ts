@@ -3,8 +3,7 @@ import { mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
-import { requireDevices } from '../drivers/devices.js';
-import { BoxDaemon, boxId, everybody, uidOf } from './box.js';
+import { boxId, daemonOfEach, everybody, uidOf } from './box.js';
 
 const name = `kedge-temporary-${process.pid}`;
 /** Leaves a directory that its user can't list, and a path that is longer than the system accepts. */
@@ -13,84 +12,85 @@ const obstruct = `mkdir -p /tmp/closed/below && chmod 0 /tmp/closed && cd /var/t
 for (const who of everybody)
   describe(`temporary files of a process workload of ${who}`, function () {
     this.timeout(180_000);
-    let daemon: BoxDaemon;
-    before(function () {
-      requireDevices(this);
-    });
-    beforeEach(async () => {
-      daemon = await BoxDaemon.start(who);
-    });
-    afterEach(() => daemon.close());
+    const current = daemonOfEach(who);
 
-    const runs = () => join(daemon.base, 'data/instances', boxId);
+    const runs = () => join(current.daemon.base, 'data/instances', boxId);
     const script = (text: string): readonly string[] => ['/bin/sh', '-c', text];
 
     it('are in directories of its run that the machine and its users do not see', async () => {
       const told = 'stat -c "%a %U" /tmp /var/tmp; grep -E " (/var)?/tmp " /proc/self/mountinfo';
-      await daemon.run(
+      await current.daemon.run(
         script(`echo own >/tmp/${name}; echo own >/var/tmp/${name}; ${told}; exec sleep 600`),
       );
-      await eventually('its mounts', async () => (await daemon.log()).includes('/var/tmp rw'));
-      const lines = (await daemon.log()).trim().split('\n');
+      await eventually('its mounts', async () =>
+        (await current.daemon.log()).includes('/var/tmp rw'),
+      );
+      const lines = (await current.daemon.log()).trim().split('\n');
       expect(lines.slice(0, 2).map((line) => line.split(' ')[0])).to.deep.equal(['1777', '1777']);
       for (const line of lines.slice(2)) expect(line).to.match(/ rw,nosuid,nodev[, ]/);
       for (const place of ['/tmp', '/var/tmp'])
         expect(existsSync(join(place, name)), place).to.equal(false);
-      const { output } = await daemon.exec(script(`cat /tmp/${name} /var/tmp/${name}`));
+      const { output } = await current.daemon.exec(script(`cat /tmp/${name} /var/tmp/${name}`));
       expect(output).to.equal('own\nown\n');
       expect((await stat(join(runs(), 'run-1'))).mode & 0o777).to.equal(0o700);
     });
 
     it('are those of its run alone, and are removed, whatever their modes and paths', async () => {
       const told = 'ls -A /tmp /var/tmp';
-      await daemon.run(script(`${told}; ${obstruct}; echo code $?`));
-      await daemon.ended();
-      expect(await daemon.log()).to.contain('code 0');
-      await daemon.run(script(`${told}; ${obstruct}; echo code $?; exec sleep 600`));
+      await current.daemon.run(script(`${told}; ${obstruct}; echo code $?`));
+      await current.daemon.ended();
+      expect(await current.daemon.log()).to.contain('code 0');
+      await current.daemon.run(script(`${told}; ${obstruct}; echo code $?; exec sleep 600`));
       await eventually('the second run', async () =>
-        expect((await daemon.log()).split('/tmp:\n\n/var/tmp:\ncode 0\n')).to.have.length(3),
+        expect((await current.daemon.log()).split('/tmp:\n\n/var/tmp:\ncode 0\n')).to.have.length(
+          3,
+        ),
       );
       await eventually('the files of the first run to be removed', async () =>
         expect((await readdir(runs())).filter((each) => each.startsWith('run-'))).to.deep.equal([
           'run-2',
         ]),
       );
-      await daemon.succeed({ type: 'requestStop', id: boxId, graceMs: 0 });
-      await daemon.ended();
-      await daemon.succeed({ type: 'remove', id: boxId });
-      expect(await readdir(join(daemon.base, 'data/instances'))).to.deep.equal([]);
+      await current.daemon.succeed({ type: 'requestStop', id: boxId, graceMs: 0 });
+      await current.daemon.ended();
+      await current.daemon.succeed({ type: 'remove', id: boxId });
+      expect(await readdir(join(current.daemon.base, 'data/instances'))).to.deep.equal([]);
     });
 
     it('can have volumes among them, to which nothing is written for another volume', async () => {
-      const source = join(daemon.base, 'volume');
+      const source = join(current.daemon.base, 'volume');
       await mkdir(join(source, 'kept'));
       const mounts = [
         { source, target: '/tmp/a', readOnly: true },
         { source, target: '/var/tmp/b/c', readOnly: false },
-        { source: join(daemon.base, 'shared/own'), target: '/tmp/a/new/d', readOnly: false },
+        {
+          source: join(current.daemon.base, 'shared/own'),
+          target: '/tmp/a/new/d',
+          readOnly: false,
+        },
       ];
-      await daemon.run(
+      await current.daemon.run(
         script(
           'for f in /tmp/a/new/d/e /tmp/f /var/tmp/b/c/g /var/tmp/h /tmp/a/i; do touch $f; done; ls /tmp/a',
         ),
         { mounts },
       );
-      await daemon.ended();
-      expect(await daemon.log())
+      await current.daemon.ended();
+      expect(await current.daemon.log())
         .to.match(/kept\nnew\n$/)
         .and.contain("touch: cannot touch '/tmp/a/i'")
         .and.not.match(/'\/tmp\/f'|\/h'/);
       expect((await readdir(source)).sort()).to.deep.equal(['g', 'kept']);
-      expect(await readdir(join(daemon.base, 'shared/own'))).to.deep.equal(['e']);
+      expect(await readdir(join(current.daemon.base, 'shared/own'))).to.deep.equal(['e']);
     });
 
     it('of the machine can’t hold its command or working directory, and the refusal says so', async () => {
       const refused = async (change: { command?: string; workingDir?: string }) => {
-        await daemon.run([change.command ?? '/bin/true'], {
+        await current.daemon.run([change.command ?? '/bin/true'], {
           ...(change.workingDir !== undefined && { workingDir: change.workingDir }),
         });
-        await daemon.ended();
-        return daemon.log();
+        await current.daemon.ended();
+        return current.daemon.log();
       };
       expect(await refused({ command: `/tmp/${name}/program` })).to.contain(
         `command /tmp/${name}/program does not exist; /tmp and /var/tmp are empty directories of each run: mount a volume, or keep the file elsewhere`,
@@ -102,11 +102,11 @@ for (const who of everybody)
 
     if (who === 'root')
       it('can be made by a user of its own', async () => {
-        await daemon.run(
+        await current.daemon.run(
           script(`: >/tmp/${name} && : >/var/tmp/${name} && stat -c %u /tmp/${name}`),
           { user: 'nobody' },
         );
-        expect(await daemon.ended()).to.include({ exitCode: 0 });
-        expect((await daemon.log()).trim()).to.equal(String(uidOf('an ordinary user')));
+        expect(await current.daemon.ended()).to.include({ exitCode: 0 });
+        expect((await current.daemon.log()).trim()).to.equal(String(uidOf('an ordinary user')));
       });
   });
