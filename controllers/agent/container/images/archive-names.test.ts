@@ -68,11 +68,10 @@ describe('the names in an archive of images', () => {
     expect((await passed(large, 65_536))[1]).to.contain('a list of images of 4194305 bytes');
   });
 
-  it('are left to the engine where the archive is compressed, damaged or none', async () => {
+  it('are left to the engine where the archive is compressed or none', async () => {
     const compressed = await archive('manifest.json', repeated(2_000), ['-z']);
-    const damaged = await archive('manifest.json', '{');
     const none = Buffer.from('no archive '.repeat(1_000));
-    for (const each of [compressed, damaged, none, Buffer.alloc(0)])
+    for (const each of [compressed, none, Buffer.alloc(0)])
       expect(await passed(each, 1_000)).to.deep.equal([each, '']);
   });
 });

@@ -1,18 +1,33 @@
 import { Readable } from 'node:stream';
 import { isJsonObject } from 'kedge/rpc';
 import { EngineError } from '../engine/engine-error.js';
+import { blockBytes, hasContent, lastPart, readHeader, readPax, textOf } from './tar-header.js';
 
 /** Maximum number of names in an archive: the engine rewrites the list of all its names for each of them. */
 export const archiveNamesMax = 1_000;
 /** Maximum size of a list of images: far beyond that of the maximum of names. */
 const listBytesMax = 4 * 1_048_576;
-const blockBytes = 512;
-/** Lists of the images of an archive, as `docker save` writes them: its own, and that of OCI. */
-const lists = ['manifest.json', 'index.json'];
+/** Maximum size of a header of pax and of a long name of GNU. */
+const extensionBytesMax = 1_048_576;
+/** Lists of the images of an archive, as `docker save` writes them: its own, that of OCI, and that of older releases. */
+const lists = ['manifest.json', 'index.json', 'repositories'];
+
+/** Content that is kept until it is complete: a list, or a header that describes the next entry. */
+interface Kept {
+  readonly kind: 'list' | 'pax' | 'name';
+  /** The name of the list. */
+  readonly name: string;
+  readonly parts: Buffer[];
+  lacking: number;
+}
 
 /**
  * Reads the lists of images in a tar archive of `docker save` while it passes, and ends it with an error if they have
  * too many names. The engine loads nothing of an archive that is cut off. Compressed archives pass unread.
+ *
+ * The engine must not read a list that is overlooked here. So a file in any folder is a list if it has the name of one,
+ * since the folder may be a link to the root, and what `docker save` does not write is refused: lists that are links,
+ * and sparse files.
  */
 export class ArchiveNames {
   /** The reason why the archive was cut off; undefined if it was not. */
@@ -20,8 +35,10 @@ export class ArchiveNames {
   #header = Buffer.alloc(0);
   /** Bytes that remain of a file, with those that fill its last block. */
   #left = 0;
-  /** The parts of the list that is read, and the bytes that it still lacks; undefined within other files. */
-  #list: { readonly parts: Buffer[]; lacking: number } | undefined;
+  #kept: Kept | undefined;
+  /** Names and size that headers before it give to the next entry. */
+  #nextNames: string[] = [];
+  #nextBytes: number | undefined;
   #isTar = true;
 
   /** The same archive. Its error is {@link refusal}. */
@@ -56,31 +73,77 @@ export class ArchiveNames {
     }
   }
 
-  /** Begins a file at its header (POSIX.1-1988, ustar). */
-  #begin(header: Buffer): void {
+  /** Begins an entry at its header. */
+  #begin(block: Buffer): void {
     // The end of an archive is empty blocks.
-    if (header.every((byte) => byte === 0)) return;
-    const size = Number.parseInt(textAt(header, 124, 12).trim() || '0', 8);
-    // A magic number that is missing, or a size that is not octal: no tar archive, or a file of 8 GiB and more.
-    if (textAt(header, 257, 5) !== 'ustar' || Number.isNaN(size)) {
+    if (block.every((byte) => byte === 0)) return;
+    const header = readHeader(block);
+    if (header === undefined) {
       this.#isTar = false;
       return;
     }
-    this.#left = Math.ceil(size / blockBytes) * blockBytes;
-    if (!lists.includes(textAt(header, 0, 100).replace(/^\.\//, ''))) return;
-    if (size > listBytesMax) this.refusal = tooMany(`a list of images of ${size} bytes`);
-    else this.#list = { parts: [], lacking: size };
+    const { type } = header;
+    if (type === 'x' || type === 'L' || type === 'K') {
+      this.#left = padded(header.bytes);
+      if (header.bytes > extensionBytesMax)
+        this.refusal = refused(`a header of ${header.bytes} bytes`);
+      else if (type !== 'K') this.#keepNext(type === 'x' ? 'pax' : 'name', '', header.bytes);
+      return;
+    }
+    const bytes = hasContent(type) ? (this.#nextBytes ?? header.bytes) : 0;
+    const names = [...header.names, ...this.#nextNames];
+    this.#nextNames = [];
+    this.#nextBytes = undefined;
+    this.#left = padded(bytes);
+    const list = lists.find((name) => names.includes(name));
+    if (type === 'S') this.refusal = refused('a sparse file');
+    else if (list === undefined) return;
+    else if (type === '1' || type === '2') this.refusal = refused(`${list} as a link`);
+    else if (bytes > listBytesMax) this.refusal = tooMany(`a list of images of ${bytes} bytes`);
+    else if (hasContent(type)) this.#keepNext('list', list, bytes);
+  }
+
+  #keepNext(kind: Kept['kind'], name: string, lacking: number): void {
+    this.#kept = { kind, name, parts: [], lacking };
+    if (lacking === 0) this.#keep(Buffer.alloc(0));
   }
 
   #keep(part: Buffer): void {
-    if (this.#list === undefined) return;
-    this.#list.parts.push(part.subarray(0, this.#list.lacking));
-    this.#list.lacking -= part.length;
-    if (this.#list.lacking > 0) return;
-    const count = namesIn(Buffer.concat(this.#list.parts).toString());
-    this.#list = undefined;
-    if (count > archiveNamesMax) this.refusal = tooMany(`${count} names of images`);
+    const kept = this.#kept;
+    if (kept === undefined) return;
+    kept.parts.push(part.subarray(0, kept.lacking));
+    kept.lacking -= Math.min(part.length, kept.lacking);
+    if (kept.lacking > 0) return;
+    this.#kept = undefined;
+    const content = Buffer.concat(kept.parts);
+    if (kept.kind === 'list') this.#count(kept.name, content);
+    else if (kept.kind === 'name') this.#nextNames.push(lastPart(textOf(content)));
+    else this.#extend(content);
   }
+
+  #count(list: string, content: Buffer): void {
+    const count = namesIn(list, content.toString());
+    if (count === undefined) this.refusal = refused(`a file ${list} that is not valid JSON`);
+    else if (count > archiveNamesMax) this.refusal = tooMany(`${count} names of images`);
+  }
+
+  #extend(pax: Buffer): void {
+    const records = readPax(pax);
+    if (records === undefined) {
+      this.refusal = refused('a damaged pax header');
+      return;
+    }
+    for (const [key, value] of records) {
+      if (key.startsWith('GNU.sparse.')) this.refusal = refused('a sparse file');
+      else if (key === 'path') this.#nextNames.push(lastPart(value));
+      else if (key === 'size' && /^\d{1,15}$/.test(value)) this.#nextBytes = Number(value);
+      else if (key === 'size' && value !== '') this.refusal = refused('a damaged pax header');
+    }
+  }
+}
+
+function padded(bytes: number): number {
+  return Math.ceil(bytes / blockBytes) * blockBytes;
 }
 
 function tooMany(what: string): EngineError {
@@ -90,23 +153,42 @@ function tooMany(what: string): EngineError {
   );
 }
 
-function textAt(header: Buffer, offset: number, length: number): string {
-  const [text = ''] = header.toString('latin1', offset, offset + length).split('\0');
-  return text;
+function refused(what: string): EngineError {
+  return new EngineError(
+    'Failed',
+    `the tar archive has ${what}, so its names of images can't be counted; save the images again: docker save -o FILE IMAGE`,
+  );
 }
 
-/** The number of names in a list of images; 0 for a text that is none, which the engine refuses. */
-function namesIn(text: string): number {
-  let list: unknown;
+/** The number of names in a list of images, 0 for one of another form; undefined if it is not valid JSON. */
+function namesIn(list: string, text: string): number | undefined {
+  let value: unknown;
   try {
-    list = JSON.parse(text);
+    value = JSON.parse(text);
   } catch {
-    return 0;
+    return undefined;
   }
-  if (isJsonObject(list)) return Array.isArray(list.manifests) ? list.manifests.length : 0;
-  if (!Array.isArray(list)) return 0;
-  const images: readonly unknown[] = list;
-  return images
-    .filter(isJsonObject)
-    .reduce((sum, { RepoTags: tags }) => sum + (Array.isArray(tags) ? tags.length : 0), 0);
+  if (list === 'repositories') {
+    if (!isJsonObject(value)) return 0;
+    return sum(
+      Object.values(value).map((tags) => (isJsonObject(tags) ? Object.keys(tags).length : 0)),
+    );
+  }
+  const images: readonly unknown[] = Array.isArray(value) ? value : [];
+  return lengthOf(value, 'manifests') + sum(images.map((image) => lengthOf(image, 'repotags')));
+}
+
+/** The length of the lists in a field. The engine ignores the case of names of fields. */
+function lengthOf(value: unknown, field: string): number {
+  if (!isJsonObject(value)) return 0;
+  return sum(
+    Object.entries(value).map(([key, each]) =>
+      // Both conversions: of letters like the long s, only the upper case is the same.
+      key.toUpperCase().toLowerCase() === field && Array.isArray(each) ? each.length : 0,
+    ),
+  );
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
 }
