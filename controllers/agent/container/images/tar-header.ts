@@ -13,7 +13,7 @@ export interface TarHeader {
   readonly bytes: number;
 }
 
-/** Links, devices, directories and pipes, which have no content whatever their size says. */
+/** Links, devices, directories and pipes, which have no content even if they have a size. */
 const withoutContent = ['1', '2', '3', '4', '5', '6'];
 
 /** Whether an entry of this type has content. */
