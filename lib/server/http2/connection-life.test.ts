@@ -162,40 +162,68 @@ describe('the life of a connection of HTTP/2', () => {
     expect(streams[0]!.queuedBytes).to.equal(0);
   });
 
-  for (const [what, end] of [
-    [
-      'connections that close together',
-      async () => {
-        for (const socket of server.sockets) socket.destroy();
-        await eventually('the ends of the connections', () => server.closed >= 3);
-      },
-    ],
-    [
-      'connections that end because of an error',
-      async (all: readonly RawClient[]) => {
-        // DATA of the connection itself, which HTTP/2 does not have.
-        for (const one of all) one.send(one.data(0, Buffer.from('error'), false));
-        for (const one of all) expect(await one.ended()).to.equal(errorCodes.protocol);
-      },
-    ],
-  ] as const)
-    it(`ends the streams of ${what} over several turns`, async () => {
-      const all = [client, new RawClient(server.port), new RawClient(server.port)];
-      for (const one of all)
-        one.send(...Array.from({ length: 100 }, (_, n) => one.call(2 * n + 1, false)));
-      await eventually('the calls', () => streams.length === 300);
-      let ended = 0;
-      let most = 0;
-      let inTurn = 0;
-      for (const { events } of streams)
-        events!.onClose = () => {
-          if (inTurn === 0) setImmediate(() => (inTurn = 0));
-          ended += 1;
-          inTurn += 1;
-          most = Math.max(most, inTurn);
-        };
-      await end(all);
-      await eventually('their ends', () => ended === 300);
-      expect(most).to.be.at.most(64);
-    });
+  /** Three connections with 100 calls each. */
+  const threeHundred = async (): Promise<readonly RawClient[]> => {
+    const { port } = server;
+    const all = [client, new RawClient(port), new RawClient(port)];
+    for (const one of all)
+      one.send(...Array.from({ length: 100 }, (_, n) => one.call(2 * n + 1, false)));
+    await eventually('the calls', () => streams.length === 300);
+    return all;
+  };
+  /** Counts the streams that end, and the most of them in one turn of the event loop. */
+  const countEnds = (): { ended: number; most: number } => {
+    const counts = { ended: 0, most: 0 };
+    let inTurn = 0;
+    for (const { events } of streams)
+      events!.onClose = () => {
+        if (inTurn === 0) setImmediate(() => (inTurn = 0));
+        counts.ended += 1;
+        inTurn += 1;
+        counts.most = Math.max(counts.most, inTurn);
+      };
+    return counts;
+  };
+
+  it('ends the streams of connections that close together over several turns', async () => {
+    await threeHundred();
+    const counts = countEnds();
+    for (const socket of server.sockets) socket.destroy();
+    await eventually('their ends', () => counts.ended === 300);
+    expect(counts.most).to.be.at.most(64);
+    await eventually('the ends of the connections', () => server.closed >= 3);
+  });
+
+  it('ends the streams of connections that break the protocol over several turns', async () => {
+    const all = await threeHundred();
+    const counts = countEnds();
+    for (const one of all) one.send(frame(frameTypes.data, 0, 0, Buffer.alloc(1)));
+    for (const one of all) expect(await one.ended()).to.equal(errorCodes.protocol);
+    await eventually('their ends', () => counts.ended === 300);
+    expect(counts.most).to.be.at.most(64);
+    await eventually('the ends of the connections', () => server.closed >= 3);
+  });
+
+  it('ends answers that are not read over several turns', async () => {
+    client[Symbol.dispose]();
+    await server[Symbol.asyncDispose]();
+    const accept = (stream: Http2Stream): void => {
+      streams.push(stream);
+      echo(stream);
+    };
+    server = new RawServer(accept, { clock, keepaliveMs: 10 * idleMs, idleMs });
+    client = new RawClient(await server.listen());
+    await threeHundred();
+    for (const stream of streams) {
+      stream.respond({ recurring: [[':status', '200']] });
+      stream.write(Buffer.alloc(70_000));
+      stream.end({ recurring: [['grpc-status', '0']] });
+    }
+    const counts = countEnds();
+    await clock.advance(idleMs);
+    expect(counts.ended).to.equal(0);
+    await clock.advance(idleMs);
+    await eventually('their ends', () => counts.ended === 300);
+    expect(counts.most).to.be.at.most(64);
+  });
 });

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { Clock, Timer } from '../../base/index.js';
 import { errorCodes, frame, frameTypes } from './frames.js';
 import type { Output } from './output.js';
+import { ReadTurns } from './read-pace.js';
 import type { Streams } from './streams.js';
 
 /** How long a client may take to close a connection that the server has ended. */
@@ -127,7 +128,8 @@ export class ConnectionLife {
     const due = (): void => {
       const idleForMs = clock.monotonic() - this.#idleSince;
       const isIdle = streams.size === 0;
-      streams.endStalled();
+      const turns = ReadTurns.ofEnds(clock);
+      for (const stream of streams.stalled()) turns.run(() => stream.reset(errorCodes.cancel));
       if (isIdle && idleForMs >= idleMs) this.fail(errorCodes.none, 'idle');
       else this.#idle = this.#afterIdle(isIdle ? idleMs - idleForMs : idleMs);
     };

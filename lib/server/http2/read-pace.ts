@@ -47,8 +47,8 @@ export class ReadTurns {
   }
 
   /**
-   * The turns in which streams with a clock end that may end together in thousands: those of closed connections, and
-   * those whose deadline has come.
+   * The turns in which streams with a clock end that may end together in thousands: those of closed or failed
+   * connections, those whose answers are not read, and those whose deadline has come.
    */
   static ofEnds(clock: ReadClock): ReadTurns {
     return turnsOf(ends, clock, endsPerTurn);

@@ -53,9 +53,9 @@ export class Streams {
     return stream;
   }
 
-  /** Ends streams whose complete answer was not read at all since the last call. */
-  endStalled(): void {
-    for (const stream of this.all()) if (stream.isStalled) stream.reset(errorCodes.cancel);
+  /** The streams whose complete answer was not read at all since the last call. */
+  stalled(): readonly Http2Stream[] {
+    return this.all().filter((stream) => stream.isStalled);
   }
 
   delete(stream: Http2Stream): void {
