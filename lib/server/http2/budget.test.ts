@@ -56,4 +56,13 @@ describe('the budget of a connection', () => {
     await clock.advance(1_000_000);
     expect(allowed(2_000), 'the rate is counted apart').to.equal(1_000);
   });
+
+  it('adds up fractions', () => {
+    for (let n = 0; n < 10; n += 1) budget.allow(0.25);
+    expect(allowed(2_000)).to.equal(1_002);
+    budget.allow(0.25);
+    expect(allowed(1)).to.equal(0);
+    budget.allow(0.25);
+    expect(allowed(2)).to.equal(1);
+  });
 });

@@ -19,14 +19,17 @@ export class Budget {
     this.#what = what;
   }
 
-  /** Allows more of these frames, because the client was sent something that it may answer with them. */
+  /**
+   * Allows more of these frames, because the client was sent something that it may answer with them. Fractions of a frame
+   * add up.
+   */
   allow(frames: number): void {
     this.#allowed = Math.min(allowedMax, this.#allowed + frames);
   }
 
   /** Counts one. @throws ConnectionError beyond the budget */
   spend(): void {
-    if (this.#allowed > 0) this.#allowed -= 1;
+    if (this.#allowed >= 1) this.#allowed -= 1;
     else if (!this.#bucket.take())
       throw new ConnectionError(errorCodes.enhanceYourCalm, `too many ${this.#what}`);
   }

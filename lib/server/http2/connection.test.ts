@@ -253,6 +253,31 @@ describe('a connection of HTTP/2', () => {
     expect(begun).to.equal(calls);
   });
 
+  for (const window of [511, 32])
+    it(`sends a long answer to a client whose windows have ${window} bytes`, async () => {
+      await listening();
+      const sent = Buffer.alloc(1_500 * window, 'answer');
+      client.send(settingsFrame([[4, window]]), client.call(id, false));
+      for (let at = 0; at < sent.length; at += 15_000)
+        client.send(client.data(id, sent.subarray(at, at + 15_000), at + 15_000 >= sent.length));
+      let read = 0;
+      const isEnded = (): boolean => client.of('goAway').length > 0;
+      const takeNew = (): void => {
+        for (const { type, payload } of client.frames.slice(read))
+          if (type === types.data)
+            client.send(
+              numbersFrame(types.windowUpdate, id, payload.length),
+              numbersFrame(types.windowUpdate, 0, payload.length),
+            );
+        read = client.frames.length;
+      };
+      client.socket.on('data', takeNew);
+      const hasAll = (): boolean => client.of('headers', id).length === 2;
+      await eventually('the answer', () => hasAll() || isEnded());
+      expect(isEnded()).to.equal(false);
+      expect(client.body(id).equals(sent)).to.equal(true);
+    });
+
   it('works with the client of Node.js, for many calls of any size', async () => {
     await listening();
     const session: ClientHttp2Session = connect(`http://127.0.0.1:${port}`);

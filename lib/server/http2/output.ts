@@ -24,8 +24,11 @@ const repliesMax = 1_000;
  * measures the connection.
  */
 const answersToData = 10;
-/** Shorter data is no reason for further frames if a window of the client ends it: such a window is made by a frame. */
-const windowBytesMin = 1_024;
+/**
+ * Bytes of data for each of these frames if a window of the client ends the data: such a window is made by a frame. A
+ * client whose windows have 32 bytes may enlarge both of them for each frame of data.
+ */
+const bytesPerAnswer = 16;
 
 /** The frames that a connection sends. Those of one turn of the event loop are written together. */
 export class Output {
@@ -183,8 +186,8 @@ export class Output {
     const head = Buffer.allocUnsafe(frameHeadBytes);
     writeHead(head, length, frameTypes.data, 0, stream.id);
     this.#parts.push(head);
-    if (length === stream.queuedBytes || length >= windowBytesMin)
-      this.#answers.allow(answersToData);
+    const isRest = length === stream.queuedBytes;
+    this.#answers.allow(isRest ? answersToData : Math.min(answersToData, length / bytesPerAnswer));
     stream.take(length, this.#parts, written);
     this.#bytes += frameHeadBytes + length;
     stream.sendWindow -= length;
