@@ -17,7 +17,7 @@ export interface StreamLimits {
 
 /**
  * The answers of a call. Cancels it if no connection is established in time: a peer that accepts connections and
- * sends nothing would hold it for ever. A connected stream may be idle for any time.
+ * sends nothing would hold it forever. A connected stream may be idle for any time.
  * @throws StatusError as the server sent it, or Unavailable without a connection
  */
 export async function* answersOf(
