@@ -9,7 +9,7 @@ const shownMax = 80;
 /** Whether a value of an enum may be a number in JSON: any number, such as that of a newer API, or none. */
 type Numbers = 'any' | 'none';
 
-/** What is done with the values in one message that their enums do not have. */
+/** The treatment of the values in one message that their enums do not have. */
 type Search =
   | { readonly type: 'report'; readonly numbers: Numbers; readonly found: FieldViolation[] }
   /** They are replaced by {@link markOf}; whole numbers stay. */
