@@ -46,7 +46,10 @@ export class PlayedDriver {
   failsOn: Partial<Record<string, DriverErrorKind>> = {};
   /** The value of parameter `type` with which volumes can't be deleted. */
   refusesType: string | undefined;
-  /** How many further calls of a kind are answered as pending, all with one operation id. */
+  /**
+   * How many further calls of `provision`, `delete` and `attach` are answered as pending; other kinds have no effect. The
+   * pending calls for one object have one operation id.
+   */
   slow: Partial<Record<OperationKind, number>> = {};
   /** Ids of started operations. */
   readonly begun: string[] = [];

@@ -111,8 +111,9 @@ export class LeaderElector {
   }
 
   /**
-   * Returns the health of the elector. Unhealthy are: a leader without a renewal for longer than the lease duration, a
-   * former leader whose work still runs, and a standby that could not read the lease for that long.
+   * Returns the health of the elector. A leader is unhealthy if its lease was not renewed for longer than the lease
+   * duration. A former leader is unhealthy while its work still runs, unless the signal of `run` aborted. A standby is
+   * unhealthy if it could not read the lease for longer than the lease duration.
    */
   health(): ElectorHealth {
     return electorHealth({

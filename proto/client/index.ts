@@ -27,7 +27,7 @@ export type KedgeClientOptions = Omit<ApiClientOptions, 'schemas' | 'packageName
 interface KedgeClientParts extends TypedResources {
   /** Calls methods by name with JSON, also those with a stream of requests. */
   readonly api: ApiClient;
-  /** Every method of every service, typed. */
+  /** The methods of every service, typed, except those with a stream of requests: call these with `api.duplex`. */
   readonly methods: TypedServices;
   close(): void;
   [Symbol.dispose](): void;

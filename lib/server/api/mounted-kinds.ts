@@ -24,7 +24,7 @@ export interface FieldSpec {
   readonly required?: boolean;
   /** The value can't change after the creation. */
   readonly immutable?: boolean;
-  /** For strings, such as `dns-label`, `quantity` or `absolute-path`: see docs/guides/serving.md. */
+  /** Only for type `string`, such as `dns-label`, `quantity` or `absolute-path`: see docs/guides/serving.md. */
   readonly format?: string;
   readonly minimum?: number;
   readonly maximum?: number;

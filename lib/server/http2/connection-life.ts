@@ -15,7 +15,7 @@ export interface LifeOptions {
   readonly keepaliveMs: number;
   readonly idleMs: number;
   readonly streams: Streams;
-  /** Called when the socket is closed. */
+  /** Called when the client has ended its side, and when the socket is closed. */
   closed(): void;
 }
 

@@ -37,7 +37,7 @@ describe('paths of field selectors', () => {
       'namespace',
       'labels.a',
       'metadata.generation',
-      'metadata.annotations.x.y',
+      'metadata.annotations.x',
       'room',
       'place',
       'place.row',
@@ -57,6 +57,12 @@ describe('paths of field selectors', () => {
     );
     expect(problem('place.col')).to.contain(
       '"place.col" is not a field of Rack; use one of place.row',
+    );
+    expect(problem('labels.svc.io/zone')).to.contain(
+      "a key with a dot can't be selected; use a label selector",
+    );
+    expect(problem('tags.a.b')).to.contain(
+      'a key with a dot can\'t be selected; read "tags" of the objects',
     );
     expect(problem('room.north')).to.contain('"room" has no fields; select by "room" itself');
     for (const path of ['slots.0.colour', 'ports.http.size', 'metadata.foo', 'toString', ''])

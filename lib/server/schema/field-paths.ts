@@ -2,6 +2,10 @@ import { type FieldViolation, invalid } from '../../base/index.js';
 import type { AnyKind } from '../../object/index.js';
 import { type DescField, type DescMessage, isJsonMessage } from '../../rpc/index.js';
 
+function dottedKey(map: string): string {
+  return `a key with a dot can't be selected; ${map === 'labels' ? 'use a label selector' : `read "${map}" of the objects`}`;
+}
+
 /** The reason why a path does not name a field of `message`; undefined if it does. */
 function problemOf(message: DescMessage, path: string): string | undefined {
   let inside: DescMessage | undefined = message;
@@ -21,7 +25,8 @@ function problemOf(message: DescMessage, path: string): string | undefined {
     if (field.fieldKind === 'list' || field.fieldKind === 'map') {
       // The next part is an index of a list or a key of a map, which may have any value.
       at += 1;
-      if (field.fieldKind === 'map' && !field.message) return undefined;
+      if (field.fieldKind === 'map' && !field.message)
+        return at + 1 < parts.length ? dottedKey(parts.slice(0, at).join('.')) : undefined;
     }
     inside = field.message;
   }

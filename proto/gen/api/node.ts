@@ -81,10 +81,11 @@ export interface ListNodesRequest {
   /** Kubernetes text form: a=b,c!=d,e in (f,g),!h */
   labelSelector: string;
   /**
-   * Requirements PATH=VALUE, PATH==VALUE or PATH!=VALUE with commas between them, such as status=Bound,size!=1Gi; all must
-   * hold. PATH has the JSON names of fields, keys of maps and indexes of lists with dots between them, from the top of the
-   * object as the caller sees it. Values compare as exact text, so 1Gi is not 1024Mi: numbers, booleans, lists and objects
-   * as their JSON, a missing field and null as the empty text. VALUE has no comma and no parenthesis.
+   * Requirements PATH=VALUE, PATH==VALUE or PATH!=VALUE with commas between them, such as status=Bound,size!=1Gi; all
+   * must hold. PATH has the JSON names of fields, keys of maps and indexes of lists with dots between them, from the top
+   * of the object as the caller sees it; a key with a dot can't be selected. Values compare as exact text, so 1Gi is not
+   * 1024Mi: numbers, booleans, lists and objects as their JSON, a missing field and null as the empty text. VALUE has no
+   * comma and no parenthesis.
    */
   fieldSelector: string;
 }
@@ -134,10 +135,11 @@ export interface WatchNodesRequest {
   resourceVersion: string;
   labelSelector: string;
   /**
-   * Requirements PATH=VALUE, PATH==VALUE or PATH!=VALUE with commas between them, such as status=Bound,size!=1Gi; all must
-   * hold. PATH has the JSON names of fields, keys of maps and indexes of lists with dots between them, from the top of the
-   * object as the caller sees it. Values compare as exact text, so 1Gi is not 1024Mi: numbers, booleans, lists and objects
-   * as their JSON, a missing field and null as the empty text. VALUE has no comma and no parenthesis.
+   * Requirements PATH=VALUE, PATH==VALUE or PATH!=VALUE with commas between them, such as status=Bound,size!=1Gi; all
+   * must hold. PATH has the JSON names of fields, keys of maps and indexes of lists with dots between them, from the top
+   * of the object as the caller sees it; a key with a dot can't be selected. Values compare as exact text, so 1Gi is not
+   * 1024Mi: numbers, booleans, lists and objects as their JSON, a missing field and null as the empty text. VALUE has no
+   * comma and no parenthesis.
    */
   fieldSelector: string;
 }
