@@ -134,7 +134,10 @@ export class World {
     return (await this.#store.list(snapshots)).items;
   }
 
-  /** Executes a random action of a user that the API permits. Conflicts and refusals are expected. */
+  /**
+   * Executes a random action: a call of a user, an illegal write, a loss of data at the provider, or a crash of the
+   * process. Conflicts and refusals are expected. Then advances the clock, and restarts a killed process.
+   */
   async act(): Promise<void> {
     const actions: readonly (readonly [string, () => Promise<unknown>])[] = [
       ['create', () => this.#create()],

@@ -17,7 +17,7 @@ export interface RestStream {
   /** The buffered messages of all readers of the server. */
   readonly waiting: WaitingBytes;
   readonly requestId: string;
-  /** Receives failures of the server. */
+  /** Receives internal errors, and any error that ends a stream of `lines` after its start. */
   readonly report: (error: unknown) => void;
 }
 

@@ -2624,7 +2624,7 @@ export const WatchRegistriesResponse_Event: Pick<MessageFns<WatchRegistriesRespo
   },
 };
 
-/** The first token, users and policies. */
+/** Administration: the first token, users, policies, registries, key rotation, backups, storage roots and orphans. */
 export type AdminServiceService = typeof AdminServiceService;
 export const AdminServiceService = {
   /** Creates the root user and its token. Works once, from loopback, without a token. */
