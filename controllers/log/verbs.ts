@@ -24,7 +24,7 @@ async function targets(parts: ApiParts, request: JsonObject): Promise<readonly I
   return items.filter((item) => item.service === name);
 }
 
-/** Positions in the logs of several instances, by uid, as one text. */
+/** Positions in the logs of several instances, by uid. */
 type Positions = Map<string, LogCursor>;
 
 /** Maximum numbers of a cursor: no runtime uses more. */

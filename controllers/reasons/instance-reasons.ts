@@ -34,7 +34,7 @@ function ofInstance(remedy: RemedyOf<'Instance'>): RemedyOf {
   );
 }
 
-/** The remedy for a state that ends by itself; it stops the service, which would recreate a deleted instance. */
+/** The remedy for a state that ends by itself: to wait, or to stop the service, which would recreate the instance. */
 function passing(waitsFor: string, until: string): RemedyOf {
   return ofInstance(({ object }) =>
     wait(

@@ -56,7 +56,7 @@ export class Durability {
   readonly #wroteAt = new Map<string, ReadonlyMap<string, number>>();
   /** Keys whose object is known not to be stalled; saves a read. */
   readonly #notStalled = new Set<string>();
-  /** Id of the store that was written to. */
+  /** Id of the store to which the known writes belong. */
   #storeId: string;
 
   constructor(options: DurabilityOptions) {

@@ -594,7 +594,7 @@ export type ImageServiceService = typeof ImageServiceService;
 export const ImageServiceService = {
   /**
    * Lists the images of a node's engine, the newest first, in pages of limit and of at most 512 KiB. Images that are
-   * created between two pages may be missing.
+   * added between two pages may be missing.
    */
   list: {
     path: "/api.ImageService/List" as const,

@@ -21,7 +21,7 @@ export interface Node {
   drivers: string[];
   runtimes: string[];
   conditions: Condition[];
-  /** The process that is the agent of this node. Each start of an agent has a new id. */
+  /** The id of the process that registered last as the agent of this node. Each start of an agent has a new id. */
   agentId: string;
   /** Resources of the machine, as quantities: cpu, memory and pids. The requests of its instances do not exceed them. */
   capacity: { [key: string]: string };

@@ -14,7 +14,7 @@ export interface Node extends ApiObject {
   readonly drivers?: readonly string[];
   readonly runtimes?: readonly string[];
   readonly conditions?: readonly Condition[];
-  /** The process that is the agent of this node. Each start of an agent has a new id. */
+  /** The id of the process that registered last as the agent of this node. Each start of an agent has a new id. */
   readonly agentId?: string;
   /** Resources of the machine, as quantities: cpu, memory and pids. The requests of its instances do not exceed them. */
   readonly capacity?: Readonly<Record<string, string>>;

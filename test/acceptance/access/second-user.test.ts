@@ -11,7 +11,7 @@ const id = 64_124;
 const become = ['setpriv', `--reuid=${id}`, `--regid=${id}`, '--clear-groups'] as const;
 const workspaces = ['lib', 'proto', 'drivers/sdk', 'drivers', 'controllers', 'cmd', 'test'];
 
-/** The built project in a folder. */
+/** Copies the built project to a folder. */
 async function copyProject(folder: string): Promise<void> {
   const copy =
     'git ls-files -z -co --exclude-standard | tar --null --ignore-failed-read -T - -c | tar -x -C "$0"';
