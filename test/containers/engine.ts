@@ -11,6 +11,9 @@ import { interfacesOf } from '../leftovers/engine-networks.js';
 /** The image that {@link RealEngine.start} creates: busybox and bash with root and a user 1000. */
 export const busyboxImage = 'kedge-test/busybox:1';
 
+/** Time limit of a command of the engine, milliseconds. */
+const commandMs = 300_000;
+
 /**
  * Why no real container engine can be started here; undefined if one can. In CI it must be undefined: a test
  * that needs an engine fails there instead of being skipped.
@@ -158,6 +161,9 @@ export class RealEngine {
       ...(input === '' ? {} : { input }),
       stdio: [input === '' ? 'ignore' : 'pipe', 'pipe', stderr],
       env: { PATH: process.env['PATH'], HOME: this.directory },
+      // An engine that was killed amid a start may never answer for that container.
+      timeout: commandMs,
+      killSignal: 'SIGKILL',
     });
   }
 
