@@ -111,9 +111,8 @@ export class LeaderElector {
   }
 
   /**
-   * Returns the health of the elector. A leader is unhealthy if its lease was not renewed for longer than the lease
-   * duration. A former leader is unhealthy while its work still runs, unless the signal of `run` aborted. A standby is
-   * unhealthy if it could not read the lease for longer than the lease duration.
+   * Returns the health of the elector. A leader that did not renew its lease, or a standby that could not read it, for
+   * longer than its duration is unhealthy. So is a former leader whose work still runs, unless `run` was aborted.
    */
   health(): ElectorHealth {
     return electorHealth({

@@ -20,6 +20,7 @@ import { callError } from './call-error.js';
 import { channelCredentials } from './channel-credentials.js';
 import { clientRules, type ApiClientOptions, type CallOptions } from './client-options.js';
 import { type AnsweringCall, answersOf } from './stream-answers.js';
+import { waitForConnection } from './wait-for-connection.js';
 
 const identity = (bytes: Buffer): Buffer => bytes;
 const defaultTimeoutMs = 30_000;
@@ -59,6 +60,7 @@ const windowBytes = 4 * 1024 * 1024;
 export class ApiClient {
   readonly #options: ApiClientOptions;
   readonly #grpc: GrpcClient;
+  #isClosed = false;
   readonly #methods: ReadonlyMap<string, { readonly path: string; readonly desc: DescMethod }>;
 
   /** @throws TypeError that names an invalid option */
@@ -250,21 +252,20 @@ export class ApiClient {
     return new ResourceClient(this, kind, methodTable(schemas, packageName, [kind]), defaults);
   }
 
-  /** Resolves to true as soon as the client is connected, to false after `timeoutMs` or when the signal aborts. */
+  /**
+   * Resolves to true as soon as the client is connected, to false after `timeoutMs`, when the signal aborts or when the
+   * client is closed.
+   */
   connected(timeoutMs: number, signal: AbortSignal): Promise<boolean> {
-    return new Promise((resolve) => {
-      const finish = (is: boolean): void => {
-        signal.removeEventListener('abort', abort);
-        resolve(is);
-      };
-      const abort = (): void => finish(false);
-      signal.addEventListener('abort', abort, { once: true });
-      if (signal.aborted) return abort();
-      this.#grpc.waitForReady(systemClock.now() + timeoutMs, (error) => finish(!error));
+    return waitForConnection(this.#grpc.getChannel(), {
+      limitMs: timeoutMs,
+      signal,
+      isClosed: () => this.#isClosed,
     });
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#grpc.close();
   }
 

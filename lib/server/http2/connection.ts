@@ -38,10 +38,7 @@ export interface Http2ConnectionOptions {
   readonly idleMs: number;
   /** Takes a new stream, whose `events` it sets. */
   accept(stream: Http2Stream, request: StreamRequest): void;
-  /**
-   * Called when all streams are closed, after the client has ended its side or the socket was closed. It may be called
-   * twice, and the socket may still be open at the first call.
-   */
+  /** Called once or twice: when the client has ended its side, and when the socket is closed; after all streams. */
   closed(): void;
   /** Called when the connection ends because of an error that its client did not cause. */
   broken(error: unknown): void;

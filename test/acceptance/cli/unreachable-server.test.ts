@@ -6,6 +6,8 @@ import { expect } from 'chai';
 import { type Finished, root } from '../daemon.js';
 
 const program = join(root, 'cmd/bin/kedge.mjs');
+/** Less than the time for a connection, 30 s, for which a command must not stay after it has failed. */
+const endsWithinMs = 20_000;
 
 describe('a command whose server is unreachable', function () {
   this.timeout(300_000);
@@ -64,5 +66,19 @@ describe('a command whose server is unreachable', function () {
         expect(stderr, command).to.contain(server.split(':')[0]);
         expect(stdout, command).to.equal('');
       }
+    });
+
+  for (const command of [
+    ['logs', 'a-0'],
+    ['exec', 'a-0', '--', 'true'],
+  ])
+    it(`ends as soon as it has failed: ${command[0]}`, async () => {
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<'late'>((resolve) => {
+        timer = setTimeout(() => resolve('late'), endsWithinMs);
+      });
+      const done = await Promise.race([run('127.0.0.1:1', command), late]);
+      clearTimeout(timer);
+      expect(done).to.not.equal('late');
     });
 });
