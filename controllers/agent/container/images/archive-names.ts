@@ -25,9 +25,9 @@ interface Kept {
  * Reads the lists of images in a tar archive of `docker save` while it passes, and ends it with an error if they have
  * too many names. The engine loads nothing of an archive that is cut off. Compressed archives pass unread.
  *
- * The engine must not find a list in an archive without compression that is not counted here. So a file in any folder is
- * a list if it has the name of one, since the folder may be a link to the root, and what `docker save` does not write is
- * refused: lists that are links, and sparse files.
+ * A list should not be hidden from this count and found by the engine. So a file in any folder is a list if it has the
+ * name of one, since the folder may be a link to the root, and what `docker save` does not write is refused: lists that
+ * are links, and sparse files. Archives that are written to deceive may still hide one, for example by two pax headers.
  */
 export class ArchiveNames {
   /** The reason why the archive was cut off; undefined if it was not. */
