@@ -14,6 +14,7 @@ interface Entry {
 
 /** A file of a tar archive with its header. */
 function entry({ name, data = '', type = '0', prefix = '', size, magic = 'ustar' }: Entry): Buffer {
+  if (type === 'raw') return Buffer.alloc(512, data);
   const header = Buffer.alloc(512);
   header.write(name, 0, 'latin1');
   const length = size ?? `${Buffer.byteLength(data).toString(8).padStart(11, '0')}\0`;
@@ -31,7 +32,7 @@ function entry({ name, data = '', type = '0', prefix = '', size, magic = 'ustar'
 
 function record(key: string, value: string): string {
   const rest = ` ${key}=${value}\n`;
-  const digits = String(rest.length + 3).length;
+  const digits = String(rest.length + String(rest.length).length).length;
   return `${rest.length + digits}${rest}`;
 }
 
@@ -81,6 +82,30 @@ describe('a list of images that an archive hides', () => {
     'behind a header without magic': [{ name: 'x', magic: '' }, list],
     'by a size of base 256': [{ ...list, size: base256 }],
     'by a size after a zero byte': [{ ...list, size: `\0${data.length.toString(8)}\0` }],
+    'behind a size of pax that a later header replaces': [
+      { name: 'pax', type: 'x', data: record('size', '100000') },
+      { name: 'pax', type: 'x', data: record('comment', 'x') },
+      { name: 'x' },
+      list,
+    ],
+    'behind a size of pax that is taken back': [
+      { name: 'pax', type: 'x', data: `${record('size', '100000')}${record('size', '')}` },
+      { name: 'x' },
+      list,
+    ],
+    'behind a global header of pax': [
+      { name: 'pax', type: 'x', data: record('size', '100000') },
+      { name: 'global', type: 'g' },
+      list,
+    ],
+    'behind an old folder with a size': [{ name: 'd/', type: '\0', size: '00000303240\0' }, list],
+    'behind a folder whose size can not be read': [
+      { name: 'd', type: '5', size: Buffer.alloc(12, 0xff) },
+      list,
+    ],
+    'by a prefix of star': [
+      { name: '.', prefix: `${'./'.repeat(59)}manifest.json00000000000\0`, data },
+    ],
     'by the case of a field': [
       { ...list, data: JSON.stringify([{ RepoTags: [], repotags: tags }]) },
     ],
@@ -111,6 +136,18 @@ describe('a list of images that an archive hides', () => {
     'a header of pax that is damaged': [
       /a damaged pax header/,
       [{ name: 'pax', type: 'x', data: '+22 path=manifest.json\n' }],
+    ],
+    'a header that can not be read after others': [
+      /a damaged header/,
+      [{ name: 'x' }, { name: '', type: 'raw', data: 'x' }, list],
+    ],
+    'a name of more than 4096 bytes': [
+      /a name of 5000 bytes/,
+      [{ name: '././@LongLink', type: 'L', data: 'a/'.repeat(2_500) }],
+    ],
+    'a name of pax of more than 4096 bytes': [
+      /a name of 4099 bytes/,
+      [{ name: 'pax', type: 'x', data: record('path', `${'../'.repeat(1_366)}x`) }],
     ],
     'a long name of 2 MiB': [
       /a header of 2097152 bytes/,

@@ -9,8 +9,16 @@ export const archiveNamesMax = 1_000;
 const listBytesMax = 4 * 1_048_576;
 /** Maximum size of a header of pax and of a long name of GNU. */
 const extensionBytesMax = 1_048_576;
+/** Maximum length of a path, that of Linux: the time to resolve longer ones has no bound. */
+const nameBytesMax = 4_096;
 /** Lists of the images of an archive, as `docker save` writes them: its own, that of OCI, and that of older releases. */
 const lists = ['manifest.json', 'index.json', 'repositories'];
+
+/** What a header of pax gives to the next entry. */
+interface PaxValues {
+  readonly path?: string;
+  readonly bytes?: number | undefined;
+}
 
 /** Content that is kept until it is complete: a list, or a header that describes the next entry. */
 interface Kept {
@@ -27,7 +35,7 @@ interface Kept {
  *
  * A list should not be hidden from this count and found by the engine. So a file in any folder is a list if it has the
  * name of one, since the folder may be a link to the root, and what `docker save` does not write is refused: lists that
- * are links, and sparse files. Archives that are written to deceive may still hide one, for example by two pax headers.
+ * are links, and sparse files.
  */
 export class ArchiveNames {
   /** The reason why the archive was cut off; undefined if it was not. */
@@ -36,10 +44,11 @@ export class ArchiveNames {
   /** Bytes that remain of a file, with those that fill its last block. */
   #left = 0;
   #kept: Kept | undefined;
-  /** Names and size that headers before it give to the next entry. */
-  #nextNames: string[] = [];
-  #nextBytes: number | undefined;
-  #isTar = true;
+  /** What headers give to the next entry. The last header of a kind replaces those before it. */
+  #pax: PaxValues = {};
+  #longName = '';
+  /** What is read next. Before the first header it may be a compressed archive. */
+  #next: 'first header' | 'header' | 'second empty block' | 'nothing' = 'first header';
 
   /** The same archive. Its error is {@link refusal}. */
   pass(tar: Readable): Readable {
@@ -48,7 +57,7 @@ export class ArchiveNames {
 
   async *#pieces(tar: Readable): AsyncGenerator<Buffer> {
     for await (const piece of tar as AsyncIterable<Buffer>) {
-      if (this.#isTar) this.#read(piece);
+      this.#read(piece);
       if (this.refusal !== undefined) throw this.refusal;
       yield piece;
     }
@@ -56,7 +65,7 @@ export class ArchiveNames {
 
   #read(piece: Buffer): void {
     let rest = piece;
-    while (rest.length > 0 && this.#isTar && this.refusal === undefined) {
+    while (rest.length > 0 && this.#next !== 'nothing' && this.refusal === undefined) {
       if (this.#left > 0) {
         const part = rest.subarray(0, this.#left);
         this.#left -= part.length;
@@ -75,13 +84,18 @@ export class ArchiveNames {
 
   /** Begins an entry at its header. */
   #begin(block: Buffer): void {
-    // The end of an archive is empty blocks.
-    if (block.every((byte) => byte === 0)) return;
-    const header = readHeader(block);
-    if (header === undefined) {
-      this.#isTar = false;
+    if (block.every((byte) => byte === 0)) {
+      // Two of them are the end of an archive.
+      this.#next = this.#next === 'second empty block' ? 'nothing' : 'second empty block';
       return;
     }
+    const header = readHeader(block);
+    if (header === undefined) {
+      if (this.#next === 'first header') this.#next = 'nothing';
+      else this.refusal = refused('a damaged header');
+      return;
+    }
+    this.#next = 'header';
     const { type } = header;
     if (type === 'x' || type === 'L' || type === 'K') {
       this.#left = padded(header.bytes);
@@ -90,17 +104,24 @@ export class ArchiveNames {
       else if (type !== 'K') this.#keepNext(type === 'x' ? 'pax' : 'name', '', header.bytes);
       return;
     }
-    const bytes = hasContent(type) ? (this.#nextBytes ?? header.bytes) : 0;
-    const names = [...header.names, ...this.#nextNames];
-    this.#nextNames = [];
-    this.#nextBytes = undefined;
+    const { path = '', bytes: givenBytes } = this.#pax;
+    const longName = this.#longName;
+    this.#pax = {};
+    this.#longName = '';
+    if (type === 'g') {
+      this.#left = padded(header.bytes);
+      return;
+    }
+    const isFile = hasContent(type, longName || path || header.path);
+    const bytes = isFile ? (givenBytes ?? header.bytes) : 0;
+    const names = [...header.names, lastPart(path), lastPart(longName)];
     this.#left = padded(bytes);
     const list = lists.find((name) => names.includes(name));
     if (type === 'S') this.refusal = refused('a sparse file');
     else if (list === undefined) return;
     else if (type === '1' || type === '2') this.refusal = refused(`${list} as a link`);
     else if (bytes > listBytesMax) this.refusal = tooMany(`a list of images of ${bytes} bytes`);
-    else if (hasContent(type)) this.#keepNext('list', list, bytes);
+    else if (isFile) this.#keepNext('list', list, bytes);
   }
 
   #keepNext(kind: Kept['kind'], name: string, lacking: number): void {
@@ -117,7 +138,7 @@ export class ArchiveNames {
     this.#kept = undefined;
     const content = Buffer.concat(kept.parts);
     if (kept.kind === 'list') this.#count(kept.name, content);
-    else if (kept.kind === 'name') this.#nextNames.push(lastPart(textOf(content)));
+    else if (kept.kind === 'name') this.#longName = this.#named(textOf(content));
     else this.#extend(content);
   }
 
@@ -133,12 +154,22 @@ export class ArchiveNames {
       this.refusal = refused('a damaged pax header');
       return;
     }
-    for (const [key, value] of records) {
-      if (key.startsWith('GNU.sparse.')) this.refusal = refused('a sparse file');
-      else if (key === 'path') this.#nextNames.push(lastPart(value));
-      else if (key === 'size' && /^\d{1,15}$/.test(value)) this.#nextBytes = Number(value);
-      else if (key === 'size' && value !== '') this.refusal = refused('a damaged pax header');
-    }
+    if ([...records.keys()].some((key) => key.startsWith('GNU.sparse.')))
+      this.refusal = refused('a sparse file');
+    // An empty value takes an earlier one back.
+    const size = records.get('size') || undefined;
+    if (size !== undefined && !/^\d{1,15}$/.test(size))
+      this.refusal = refused('a damaged pax header');
+    this.#pax = {
+      path: this.#named(records.get('path') ?? ''),
+      bytes: size === undefined ? undefined : Number(size),
+    };
+  }
+
+  #named(path: string): string {
+    if (path.length <= nameBytesMax) return path;
+    this.refusal = refused(`a name of ${path.length} bytes`);
+    return '';
   }
 }
 

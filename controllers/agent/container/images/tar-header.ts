@@ -7,7 +7,9 @@ export const blockBytes = 512;
 export interface TarHeader {
   /** One character: `0` for a file, `x` for a header of pax, `L` for a long name of GNU. */
   readonly type: string;
-  /** The last part of the path, with and without the prefix of ustar. */
+  /** The path without a prefix. */
+  readonly path: string;
+  /** The last part of the path, without a prefix and with those of ustar and of star. */
   readonly names: readonly string[];
   /** Bytes of content that follow, at least 0. */
   readonly bytes: number;
@@ -16,14 +18,15 @@ export interface TarHeader {
 /** Links, devices, directories and pipes, which have no content even if they have a size. */
 const withoutContent = ['1', '2', '3', '4', '5', '6'];
 
-/** Whether an entry of this type has content. */
-export function hasContent(type: string): boolean {
-  return !withoutContent.includes(type);
+/** Whether an entry of this type has content. In old archives a folder is a file whose path ends with a slash. */
+export function hasContent(type: string, path: string): boolean {
+  return !withoutContent.includes(type) && !(type === '\0' && path.endsWith('/'));
 }
 
 /** Reads a header of {@link blockBytes}; undefined if it is none: its checksum or its size is wrong. */
 export function readHeader(header: Buffer): TarHeader | undefined {
-  const bytes = sizeOf(header.subarray(124, 136));
+  const type = header.toString('latin1', 156, 157);
+  const bytes = withoutContent.includes(type) ? 0 : sizeOf(header.subarray(124, 136));
   const sum = header.reduce((total, byte, at) => total + (at >= 148 && at < 156 ? 32 : byte), 0);
   // Old programs added the bytes as signed numbers.
   const signed = header.reduce(
@@ -32,13 +35,13 @@ export function readHeader(header: Buffer): TarHeader | undefined {
   );
   const checksum = octal(header.subarray(148, 156));
   if (bytes === undefined || (checksum !== sum && checksum !== signed)) return undefined;
-  const type = header.toString('latin1', 156, 157);
-  const name = textOf(header.subarray(0, 100));
-  const prefix = textOf(header.subarray(345, 500));
+  const path = textOf(header.subarray(0, 100));
+  const prefixes = [header.subarray(345, 500), header.subarray(345, 476)].map(textOf);
   return {
     type,
-    names: [lastPart(name), lastPart(`${prefix}/${name}`)],
-    bytes: hasContent(type) ? bytes : 0,
+    path,
+    names: [path, ...prefixes.map((prefix) => `${prefix}/${path}`)].map(lastPart),
+    bytes,
   };
 }
 
@@ -53,9 +56,9 @@ export function textOf(bytes: Buffer): string {
   return text;
 }
 
-/** Reads the records of a header of pax (POSIX.1-2001), in their order; undefined if one is damaged. */
-export function readPax(header: Buffer): readonly (readonly [string, string])[] | undefined {
-  const records: (readonly [string, string])[] = [];
+/** Reads the records of a header of pax (POSIX.1-2001), the last of each key; undefined if one is damaged. */
+export function readPax(header: Buffer): ReadonlyMap<string, string> | undefined {
+  const records = new Map<string, string>();
   for (let rest = header; rest.length > 0; ) {
     const space = rest.indexOf(' ');
     const digits = rest.toString('latin1', 0, Math.max(space, 0));
@@ -64,7 +67,7 @@ export function readPax(header: Buffer): readonly (readonly [string, string])[] 
     const text = rest.toString('latin1', space + 1, length);
     const equals = text.indexOf('=');
     if (equals < 1 || !text.endsWith('\n')) return undefined;
-    records.push([text.slice(0, equals), text.slice(equals + 1, -1)]);
+    records.set(text.slice(0, equals), text.slice(equals + 1, -1));
     rest = rest.subarray(length);
   }
   return records;
