@@ -200,7 +200,7 @@ export async function findOrphans(
         );
       if (!own || own instanceof DriverError || isSameResource(own, resource)) continue;
     }
-    if (otherPlace)
+    if (otherPlace && resource.type === 'volume')
       warnings.add(
         `driver ${driver}: volume ${handle} is in ${otherPlace.place}, which no class names in parameter ${otherPlace.parameter}; create a class of that place to import it`,
       );

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { findCondition } from 'kedge';
+import { findCondition, modify } from 'kedge';
 import { settle } from 'kedge/testing';
 import { volumes } from '../volume/kind.js';
 import { type Snapshot, snapshots } from './kind.js';
@@ -84,6 +84,22 @@ describe('a snapshot that was never made', () => {
     await world.clock.advance(5_000);
     expect(await snapshot()).to.equal(undefined);
     expect(world.driver.tokenOf('deleteSnapshot')).to.equal('last');
+  });
+
+  it('is removed under retain although its credential is never accepted again', async () => {
+    world.driver.failsOn = {
+      createSnapshot: 'CredentialsRejected',
+      deleteSnapshot: 'CredentialsRejected',
+    };
+    await world.writeSecret('token', 'again');
+    expect(await snapshot()).to.include({ status: 'Failed', reason: 'CredentialsRejected' });
+    await remove();
+    await world.clock.advance(5_000);
+    expect(await snapshot()).to.include({ status: 'Failed' });
+    const change = (found: Snapshot): Snapshot => ({ ...found, reclaimPolicy: 'retain' });
+    await modify(world.store, snapshots, key, change);
+    await settle();
+    expect(await snapshot()).to.equal(undefined);
   });
 });
 

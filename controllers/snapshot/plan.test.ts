@@ -146,9 +146,19 @@ describe('snapshot plan', () => {
       'startDeleting',
     ],
     [
-      'S10 looks for it until the driver refuses its parameters',
-      situation({ ...refused('PermissionDenied'), status: 'Failed' }),
+      'S10 looks for it until the driver refuses its parameters or the credential',
+      situation({ ...refused('Unavailable'), status: 'Failed' }),
       'startDeleting',
+    ],
+    [
+      'S14 leaves it under retain once the provider rejects the credential',
+      situation({ ...refused('CredentialsRejected'), status: 'Failed' }),
+      'forget',
+    ],
+    [
+      'S14 leaves it under retain once the provider denies its deletion',
+      situation({ ...refused('PermissionDenied'), status: 'Failed' }),
+      'forget',
     ],
     [
       'S14 leaves it under retain once the driver refuses its parameters',

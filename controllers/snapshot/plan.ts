@@ -33,6 +33,9 @@ export type SnapshotAction =
   /** No driver was called: delete only the object. */
   | { readonly type: 'forget' };
 
+/** Outcomes of a deletion that may stay for good: refused parameters, and credentials such as those of a closed account. */
+const lasting: readonly string[] = ['InvalidParameters', 'CredentialsRejected', 'PermissionDenied'];
+
 /** Whether a snapshot in deletion is removed without a deletion at its provider, because of its reclaim policy. */
 function isKept({ handle = '', lastOperation, reclaimPolicy, status }: Snapshot): boolean {
   if (reclaimPolicy !== 'retain') return false;
@@ -40,8 +43,8 @@ function isKept({ handle = '', lastOperation, reclaimPolicy, status }: Snapshot)
   const outcome = isCalled ? lastOperation.outcome : '';
   // A call that may have deleted the copy is repeated until its outcome is known.
   if (status === 'Deleting' && !isRefusal(outcome)) return false;
-  // Remains of an attempt without a handle are looked for, unless the driver refuses its parameters.
-  return handle !== '' || outcome === 'InvalidParameters';
+  // Remains of an attempt without a handle are looked for, unless that is refused for a reason that may never end.
+  return handle !== '' || lasting.includes(outcome);
 }
 
 function planDeletion(snapshot: Snapshot): SnapshotAction {

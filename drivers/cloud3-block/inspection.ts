@@ -165,7 +165,10 @@ function snapshotResource({ id, sizeGib, tags }: CloudSnapshot): ProviderResourc
   };
 }
 
-/** Lists the volumes and snapshots in the region of a class, which a warning names. Another one replaces what it may not list. */
+/**
+ * Lists the volumes and snapshots in the region of a class, which a warning names. Another warning replaces snapshots
+ * that it may not list.
+ */
 export async function listResources(
   api: Cloud3Api,
   request: OrphanRequest,

@@ -242,15 +242,16 @@ export async function listResources(
       warnings.push(`${what} can't be listed: ${message}`);
       return [];
     });
-  warnings.push(
-    zone === ''
-      ? "disks can't be listed: the class names no zone; add parameter zone to it"
-      : `zone ${zone} of project ${project} was searched for disks; another zone is searched only with a class that names it`,
-  );
-  const disks =
-    zone === ''
-      ? []
-      : await listed(`disks of zone ${zone}`, () => requests.api.disks(caller, { project, zone }));
+  if (zone === '')
+    warnings.push("disks can't be listed: the class names no zone; add parameter zone to it");
+  const disksOf = async (): Promise<readonly CloudDisk[]> => {
+    const disks = await requests.api.disks(caller, { project, zone });
+    warnings.push(
+      `zone ${zone} of project ${project} was searched for disks; another zone is searched only with a class that names it`,
+    );
+    return disks;
+  };
+  const disks = zone === '' ? [] : await listed(`disks of zone ${zone}`, disksOf);
   const snapshots = await listed('snapshots', () => requests.api.snapshots(caller, project));
   const resources = [...disks.map(diskResource), ...snapshots.map(snapshotResource)];
   const own = ({ cluster }: ProviderResource): boolean => cluster === requests.cluster;

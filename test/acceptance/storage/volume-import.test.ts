@@ -282,6 +282,9 @@ endpoint = "${cloud2.endpoint}"
       parameters: { ...parameters, region: 'nyc3' },
     });
     expect((await asked('--all', '--class', 'whole')).stdout).to.not.contain(`kedge-${theirs}`);
+    const everywhere = await asked('--all');
+    expect(everywhere.stdout).to.contain(`kedge-${theirs}`);
+    expect(everywhere.stderr, 'a snapshot is no volume to import').to.not.contain('is in fra1');
     await daemon.ok('DELETE', '/v1/storageclasses/whole');
   });
 
