@@ -33,7 +33,7 @@ export type SnapshotAction =
   /** No driver was called: delete only the object. */
   | { readonly type: 'forget' };
 
-/** Outcomes of a deletion that may stay for good: refused parameters, and credentials such as those of a closed account. */
+/** Outcomes of a deletion that may be permanent: refused parameters, and a credential such as that of a closed account. */
 const lasting: readonly string[] = ['InvalidParameters', 'CredentialsRejected', 'PermissionDenied'];
 
 /** Whether a snapshot in deletion is removed without a deletion at its provider, because of its reclaim policy. */

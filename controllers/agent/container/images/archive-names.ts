@@ -14,7 +14,7 @@ const nameBytesMax = 4_096;
 /** Lists of the images of an archive, as `docker save` writes them: its own, that of OCI, and that of older releases. */
 const lists = ['manifest.json', 'index.json', 'repositories'];
 
-/** What a header of pax gives to the next entry. */
+/** The path and the size that a header of pax gives to the next entry. */
 interface PaxValues {
   readonly path?: string;
   readonly bytes?: number | undefined;
@@ -44,10 +44,10 @@ export class ArchiveNames {
   /** Bytes that remain of a file, with those that fill its last block. */
   #left = 0;
   #kept: Kept | undefined;
-  /** What headers give to the next entry. The last header of a kind replaces those before it. */
+  /** Values for the next entry. The last header of a kind replaces those before it. */
   #pax: PaxValues = {};
   #longName = '';
-  /** What is read next. Before the first header it may be a compressed archive. */
+  /** The block that is read next. Before the first header it may be a compressed archive. */
   #next: 'first header' | 'header' | 'second empty block' | 'nothing' = 'first header';
 
   /** The same archive. Its error is {@link refusal}. */
