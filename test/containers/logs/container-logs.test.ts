@@ -80,7 +80,9 @@ describe('the log of a container', function () {
 
   it('has the time of each line, and is read until a time', async () => {
     const id = randomUUID();
-    const script = 'echo one; while [ ! -e /tmp/go ]; do sleep 0.05; done; echo two';
+    // It goes on after that: the end of a container kills its other processes.
+    const script =
+      'echo one; while [ ! -e /tmp/go ]; do sleep 0.05; done; echo two; exec sleep 600';
     await runtime.start({
       id,
       image: busyboxImage,
