@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -40,6 +40,24 @@ describe('data files', () => {
     }
     return found;
   }
+
+  it('that a workload has mounted are rewritten, but their directory is not created again', async () => {
+    const at = files.at('owner', 'set');
+    await files.write('owner', 'set', new Map([['d/e', 'first']]));
+    expect(await files.rewrite('owner', 'set', new Map([['d/e', 'second']]))).to.equal('written');
+    expect(await seen(at)).to.deep.equal({ 'd/e': 'second' });
+    /** Another program removes the directory after the call has looked at it. */
+    class Removal extends Map<string, string> {
+      override *[Symbol.iterator](): MapIterator<[string, string]> {
+        rmSync(at, { recursive: true });
+        yield ['d/e', 'third'];
+      }
+    }
+    expect(await files.rewrite('owner', 'set', new Removal())).to.equal('absent');
+    expect(existsSync(at)).to.equal(false);
+    expect(await files.rewrite('owner', 'set', new Map([['d/e', 'fourth']]))).to.equal('absent');
+    expect(existsSync(at)).to.equal(false);
+  });
 
   it('are after any number of changes exactly what was written last, and nothing of before is left', async () => {
     const paths = ['a', 'b.c', 'd/e', 'd/f/g', '_'];

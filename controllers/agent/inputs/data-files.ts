@@ -91,18 +91,47 @@ export class DataFiles {
     return join(this.#directory, owner, set);
   }
 
-  /** Replaces the files of a set atomically. @param files the contents by relative path */
+  /**
+   * Replaces the files of a set atomically, and creates its directory if it is missing.
+   * @param files the contents by relative path
+   */
   async write(owner: string, set: string, files: ReadonlyMap<string, string>): Promise<void> {
     const directory = this.at(owner, set);
     // Nothing is written through a link, and nothing foreign stays in the way.
     for (const each of [dirname(directory), directory])
       if (!(await isPlainDirectory(each))) await rm(each, { force: true });
     await mkdir(directory, { recursive: true, mode: 0o700 });
+    await this.#replace(directory, files);
+  }
+
+  /**
+   * Replaces the files of a set that a workload has mounted. The directory is not created again, because the workload
+   * would not see it, also if another program removes it during the call.
+   * @param files the contents by relative path
+   * @returns `absent` if the directory does not exist
+   */
+  async rewrite(
+    owner: string,
+    set: string,
+    files: ReadonlyMap<string, string>,
+  ): Promise<'written' | 'absent'> {
+    const directory = this.at(owner, set);
+    if (!(await isPlainDirectory(directory))) return 'absent';
+    try {
+      await this.#replace(directory, files);
+      return 'written';
+    } catch (error) {
+      if (!(await isPlainDirectory(directory))) return 'absent';
+      throw error;
+    }
+  }
+
+  async #replace(directory: string, files: ReadonlyMap<string, string>): Promise<void> {
     const version = await mkdtemp(join(directory, '..version-'));
     try {
       for (const [path, content] of files) {
         const file = join(version, path);
-        await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+        await makeFolders(version, dirname(path));
         await writeFile(file, content, { mode: 0o400, flag: 'wx' });
         // The umask of the daemon does not apply to chmod.
         await chmod(file, modes.file);
@@ -186,6 +215,15 @@ export class DataFiles {
   async close(): Promise<void> {
     await removeUnusedFolder(this.#directory);
   }
+}
+
+/** Creates the missing folders of a relative path below a directory, but not the directory. */
+async function makeFolders(directory: string, path: string): Promise<void> {
+  if (path === '.') return;
+  await makeFolders(directory, dirname(path));
+  await mkdir(join(directory, path), { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+  });
 }
 
 async function isPlainDirectory(path: string): Promise<boolean> {

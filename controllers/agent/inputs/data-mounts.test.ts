@@ -34,6 +34,15 @@ class Place extends DataFiles {
     this.last = content;
     return this.open();
   }
+  override async rewrite(
+    _: string,
+    __: string,
+    content: ReadonlyMap<string, string>,
+  ): Promise<'written' | 'absent'> {
+    if (this.remains === 'absent') return 'absent';
+    await this.write(_, __, content);
+    return 'written';
+  }
   override remainsOf(): Promise<'whole' | 'incomplete' | 'absent'> {
     return Promise.resolve(this.remains);
   }

@@ -127,13 +127,14 @@ export class DataMounts {
       const source = this.#files.at(uid, entry.set);
       const same = this.#written.get(source) === content.version;
       const remains = await this.#files.remainsOf(uid, entry.set, content.paths);
-      if (isRunning && remains === 'absent')
-        return {
-          type: 'removed',
-          message: `${entry.field}: the directory ${source} with its files was removed from the node, and the workload does not see another one; restart the instance: kedge restart instance/${instance.name}`,
-        };
       if (!same || remains !== 'whole') {
-        await this.#files.write(uid, entry.set, content.files());
+        const files = content.files();
+        if (!isRunning) await this.#files.write(uid, entry.set, files);
+        else if ((await this.#files.rewrite(uid, entry.set, files)) === 'absent')
+          return {
+            type: 'removed',
+            message: `${entry.field}: the directory ${source} with its files was removed from the node, and the workload does not see another one; restart the instance: kedge restart instance/${instance.name}`,
+          };
         this.#written.set(source, content.version);
       }
       mounts.push({ source, target: entry.mount.mountPath, readOnly: true });
