@@ -9,7 +9,7 @@ import { type StorageClass, storageClasses } from '../storage-class/kind.js';
 import { liveClass } from '../references/live-class.js';
 import type { Volume } from '../volume/kind.js';
 import { type Holder, holderOf, type ParameterResolver } from '../secret/index.js';
-import { capturedBeside, credentialKeysOf } from './credentials.js';
+import { capturedBeside, credentialKeysOf, mergedParameters } from './credentials.js';
 import { classMissing as classMissingForm, driverMissing } from '../messages/storage.js';
 
 /** The inputs of a driver call. */
@@ -20,6 +20,12 @@ export interface DriverCallParts {
   readonly holder: Holder;
 }
 
+/** The fields of a volume, or of a snapshot with the parameters of its source, that choose its driver call. */
+export type CalledVolume = Pick<
+  Volume,
+  'driver' | 'driverParameters' | 'ownParameters' | 'parameters' | 'storageClassName'
+>;
+
 /** Driver and parameters of a volume, secret references not yet resolved. */
 export interface DriverCall {
   readonly driver: Driver;
@@ -28,14 +34,14 @@ export interface DriverCall {
 
 /**
  * The driver of a volume and its call parameters: placement as captured at provision, credentials from the live class
- * and volume. If the class was deleted, or is now of another driver, they are the captured ones, except other credentials
- * of the volume itself, which replace all captured credentials.
+ * and volume, see {@link mergedParameters}. If the class was deleted, or is now of another driver, they are the captured ones
+ * that {@link capturedBeside} leaves, with those of the volume itself.
  * @param named the class with the name of the volume's class
  * @throws DriverError InvalidParameters if neither class nor captured driver exists, or the driver is not registered
  */
 export async function driverCall(
   { drivers, resolver, holder }: DriverCallParts,
-  volume: Pick<Volume, 'driver' | 'driverParameters' | 'parameters' | 'storageClassName'>,
+  volume: CalledVolume,
   named: StorageClass | undefined,
 ): Promise<DriverCall> {
   const name = volume.driver || named?.driver;
@@ -45,11 +51,10 @@ export async function driverCall(
   if (!driver) throw new DriverError('InvalidParameters', driverMissing.format({ driver: name }));
   const from = holderOf(storageClasses, { name: volume.storageClassName });
   const ofClass = resolver.rebind(storageClass?.parameters ?? {}, from, holder);
-  const live = { ...ofClass, ...volume.parameters };
-  const captured = volume.driverParameters ?? {};
+  const live = mergedParameters(driver, ofClass, volume.parameters);
   const parameters: Record<string, string> = {
     ...live,
-    ...(storageClass ? captured : capturedBeside(driver, captured, live)),
+    ...(storageClass ? volume.driverParameters : capturedBeside(driver, volume, live)),
   };
   const credentialKeys = [...credentialKeysOf(driver)];
   for (const key of credentialKeys) {

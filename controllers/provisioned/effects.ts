@@ -18,7 +18,7 @@ import { nodes } from '../node/kind.js';
 import { type Reason, setCondition } from '../reasons/index.js';
 import { holderOf } from '../secret/index.js';
 import type { StorageClass } from '../storage-class/kind.js';
-import type { DriverOperation, Volume } from '../volume/kind.js';
+import type { DriverOperation } from '../volume/kind.js';
 import { deletedCondition } from './conditions.js';
 import type {
   ClassifiedFailure,
@@ -28,7 +28,7 @@ import type {
   ResolvedCall,
   Report,
 } from './contract.js';
-import { driverCall } from './driver-call.js';
+import { type CalledVolume, driverCall } from './driver-call.js';
 import { classifyFailure } from './failure.js';
 import { operationsOf, underWay } from './operations.js';
 import { callsReport, isOutdated } from './provider-calls.js';
@@ -143,7 +143,7 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
   /** Resolves the secrets of a call with their present values. @throws DriverError */
   async resolve(
     object: T,
-    named: Pick<Volume, 'driver' | 'driverParameters' | 'parameters' | 'storageClassName'>,
+    named: CalledVolume,
     storageClass: StorageClass | undefined,
   ): Promise<ResolvedCall> {
     const { drivers, resolver } = this.options;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { modify } from 'kedge';
+import { modify, modifyStatus } from 'kedge';
 import { settle } from 'kedge/testing';
 import { storageClasses } from '../storage-class/kind.js';
 import { StorageWorld } from '../testing/storage-world.js';
@@ -102,6 +102,32 @@ describe('the credentials of a snapshot', () => {
       const { driverParameters } = (await snapshot()) ?? {};
       expect(driverParameters).to.deep.equal({ ...ofClass, token: 'own' });
     });
+
+  it('are not those that its volume lost before the snapshot, once class and volume are gone', async () => {
+    world.driver.sensitiveParameters = ['token', 'session'];
+    await world.createVolume({ parameters: { token: 'own', session: 'lost' } });
+    await setOwn('own');
+    await create();
+    expect((await snapshot())?.driverParameters).to.deep.equal({ token: 'own' });
+  });
+
+  it('are those of the class for a snapshot of an earlier release, whose volume has lost its own', async () => {
+    world.driver.sensitiveParameters = ['token', 'session'];
+    await setClass({ token: 'of-the-class' });
+    await world.createVolume({ parameters: { session: 'lost' } });
+    await modify(world.store, volumes, { namespace: 'default', name: 'v' }, (found) => ({
+      ...found,
+      parameters: {},
+    }));
+    await create();
+    const driverParameters = { token: 'of-the-class', session: 'lost' };
+    await modifyStatus(world.store, snapshots, key, () => ({
+      driverParameters,
+      ownParameters: undefined as never,
+    }));
+    await settle();
+    expect((await snapshot())?.driverParameters).to.deep.equal({ token: 'of-the-class' });
+  });
 
   it('are tried again once the class has one less', async () => {
     world.driver.sensitiveParameters = ['token', 'session'];

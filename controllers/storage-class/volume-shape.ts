@@ -1,5 +1,6 @@
 import type { FieldViolation } from 'kedge';
 import type { Driver, Parameters } from '@kedge/driver-sdk';
+import { mergedParameters } from '../provisioned/credentials.js';
 import type { Service } from '../service/kind.js';
 import type { ReclaimPolicy, Volume } from '../volume/kind.js';
 import type { StorageClass } from './kind.js';
@@ -52,7 +53,7 @@ export function shapeViolations(shape: VolumeShape, basis: ShapeBasis): readonly
       field: 'accessMode',
       description: `"${shape.accessMode}" is not supported by driver ${driver.name} of ${label}; use one of ${accessModes.join(', ')}`,
     });
-  const parameters = { ...basis.parameters, ...shape.parameters };
+  const parameters = mergedParameters(driver, basis.parameters, shape.parameters);
   for (const { key, description } of driver.validateParameters(parameters, { level: 'volume' }))
     violations.push({ field: `parameters.${key}`, description });
   if ((shape.reclaimPolicy ?? basis.reclaimPolicy) === 'delete' && !ownsData)

@@ -30,6 +30,8 @@ export class PlayedDriver {
   topologyKeys: readonly string[] = [];
   /** The capability of this name: parameters with secrets. */
   sensitiveParameters: readonly string[] = [];
+  /** The capability of this name; undefined: not declared. */
+  wholeCredentials: readonly (readonly string[])[] | undefined;
   /** Parameters that name the place of a volume, by label. */
   placeParameters: Readonly<Record<string, readonly string[]>> = {};
   /** Labels that the topology of a volume must have. */
@@ -114,6 +116,7 @@ export class PlayedDriver {
           : { requiredTopologyKeys: this.requiredTopologyKeys }),
         adoptsOffline: this.adoptsOffline,
         sensitiveParameters: this.sensitiveParameters,
+        ...(this.wholeCredentials ? { wholeCredentials: this.wholeCredentials } : {}),
         ownsData: true,
       }),
       validateParameters: () => [],

@@ -109,6 +109,7 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
     placeParameters: { [label]: ['region'] },
     attachLimit,
     parameters: cloud1Parameters,
+    wholeCredentials: [['apiToken'], ['apiTokenSecretRef']],
     create: (request) => inTurn(request, () => volumes.provision(request)),
     observe: (request) => volumes.observe(request),
     delete: (request) => inTurn(request, () => volumes.delete(request)),

@@ -102,6 +102,7 @@ export function createCloud2VolumeDriver(settings: StorageSettings): Driver {
     placeParameters: { [label]: ['location', 'region'] },
     attachLimit,
     parameters: cloud2Parameters,
+    wholeCredentials: [['apiToken']],
     validate: locationViolations,
     create: (request) => inTurn(request, () => volumes.provision(request)),
     observe: (request) => volumes.observe(request),

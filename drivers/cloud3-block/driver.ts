@@ -96,6 +96,7 @@ export function createCloud3BlockDriver(settings: StorageSettings): Driver {
     requiredTopologyKeys: [zoneLabel],
     attachLimit,
     parameters: cloud3Parameters,
+    wholeCredentials: [['accessKeyId', 'secretAccessKey']],
     validate: combinationViolations,
     create: (request) => inTurn(request, () => volumes.provision(request)),
     observe: (request) => volumes.observe(request),

@@ -123,6 +123,7 @@ export function createCloud4DiskDriver(settings: StorageSettings): Driver {
     requiredTopologyKeys: [zoneLabel],
     attachLimit,
     parameters: cloud4Parameters,
+    wholeCredentials: [['credentialsJSON']],
     validate: zoneViolations,
     create: (request) => inTurn(request, () => disks.create(request, 'provision')),
     observe: (request) => disks.observe(request),

@@ -22,7 +22,10 @@ const subjects: readonly {
   {
     kind: volumes,
     spec: { storageClassName: 'local', size: '1Gi', accessMode: 'ReadWriteOnce' },
-    hidden: { neverUsed: true, missingSince: marker, failedWith: marker },
+    hidden: {
+      ...{ neverUsed: true, missingSince: marker, failedWith: marker },
+      ownParameters: [marker],
+    },
   },
   {
     kind: snapshots,

@@ -4,7 +4,6 @@ import { waitsReason } from '../../provisioned/conditions.js';
 import { identityOf } from '../../provisioned/driver-call.js';
 import { enterInFlight } from '../../provisioned/in-flight.js';
 import { callAgain, driverErrorOf } from '../../provisioned/retries.js';
-import { holderOf } from '../../secret/index.js';
 import { type Volume, volumes } from '../../volume/kind.js';
 import { beingCopied, type SnapshotEffects } from './effects.js';
 import { type Snapshot, type SnapshotStatus, snapshots } from '../kind.js';
@@ -30,11 +29,7 @@ export class SnapshotCreation {
   ): Promise<Result> {
     const { snapshot } = situation;
     const { driver = '', storageClassName } = source;
-    const driverParameters = this.#effects.options.resolver.rebind(
-      source.driverParameters ?? {},
-      holderOf(volumes, source),
-      holderOf(snapshots, snapshot),
-    );
+    const driverParameters = await this.#effects.capturedOf(snapshot, source);
     const ownParameters = Object.keys(source.parameters ?? {});
     const caller = this.#effects.callingProcess(source);
     try {

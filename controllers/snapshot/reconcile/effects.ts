@@ -1,7 +1,13 @@
 import { keyString, type Lister, type ReconcileContext } from 'kedge';
 import type { Driver, Parameters, SnapshotHandleRequest } from '@kedge/driver-sdk';
 import type { ProvisionedOptions } from '../../provisioned/contract.js';
-import { bodyOf, capturedBeside, credentialKeysOf } from '../../provisioned/credentials.js';
+import {
+  bodyOf,
+  capturedBeside,
+  credentialKeysOf,
+  haveSameBodies,
+  mergedParameters,
+} from '../../provisioned/credentials.js';
 import { ProvisionedEffects } from '../../provisioned/effects.js';
 import { leaveInFlight } from '../../provisioned/in-flight.js';
 import { requireSeen } from '../../provisioned/retries.js';
@@ -89,21 +95,22 @@ export class SnapshotEffects extends ProvisionedEffects<Snapshot, SnapshotField,
    */
   async prepare(snapshot: Snapshot, signal: AbortSignal): Promise<PreparedCall> {
     const { manager, node } = this.options;
-    const { driver: name = '', driverParameters = {}, storageClassName = '', handle } = snapshot;
+    const { driver = '', driverParameters = {}, ownParameters = [] } = snapshot;
+    const { storageClassName = '' } = snapshot;
     const live = manager.informer(storageClasses).lister.get(storageClassName);
     const parameters = this.#ownParameters(snapshot);
-    const captured = { driver: name, driverParameters, storageClassName, parameters };
-    const { driver, resolved } = await this.resolve(snapshot, captured, live);
+    const captured = { driver, driverParameters, ownParameters, storageClassName, parameters };
+    const call = await this.resolve(snapshot, captured, live);
     const { uid } = snapshot.metadata;
     const request = {
       snapshot: { uid, ...keyOfSnapshot(snapshot) },
-      handle: handle || undefined,
-      parameters: resolved,
+      handle: snapshot.handle || undefined,
+      parameters: call.resolved,
       node,
       signal,
       operations: this.operations(snapshot),
     };
-    return { driver, request };
+    return { driver: call.driver, request };
   }
 
   /**
@@ -123,12 +130,17 @@ export class SnapshotEffects extends ProvisionedEffects<Snapshot, SnapshotField,
     const isCaptured = (name: string): boolean =>
       ownParameters.includes(name) &&
       bodyOf(own[name] ?? '') === bodyOf(driverParameters[name] ?? '');
-    if (names.length === ownParameters.length && names.every(isCaptured)) return false;
+    const isRecorded = snapshot.ownParameters !== undefined;
+    const isKnown = names.length === ownParameters.length && names.every(isCaptured);
+    if (isKnown && isRecorded) return false;
     const driver = await this.options.drivers.get(snapshot.driver ?? '');
     // Without the driver it is unknown which of them are credentials.
     if (!driver) return false;
+    const renewed = this.#renewed(snapshot, source, driver);
+    // An earlier release did not record them: what the source had lost by then is still captured.
+    if (isKnown && haveSameBodies(renewed, driverParameters)) return false;
     await this.write(request, snapshot, {
-      driverParameters: this.#renewed(snapshot, source, driver),
+      driverParameters: renewed,
       ownParameters: names,
       ...(status === 'Failed' ? { failedWith: '' } : {}),
     });
@@ -140,23 +152,21 @@ export class SnapshotEffects extends ProvisionedEffects<Snapshot, SnapshotField,
    * the class. Without a class and other credentials they stay: nothing else could delete the snapshot.
    */
   #renewed(snapshot: Snapshot, source: Volume, driver: Driver): Parameters {
-    const { driverParameters = {}, ownParameters = [], storageClassName = '' } = snapshot;
+    const { storageClassName = '' } = snapshot;
     const own = this.#reboundOf(source, snapshot);
-    const keys = credentialKeysOf(driver);
     const named = this.options.manager.informer(storageClasses).lister.get(storageClassName);
     const storageClass = liveClass(snapshot, named);
-    const isReplaced = storageClass !== undefined || Object.keys(own).some((key) => keys.has(key));
-    const isLost = (key: string): boolean =>
-      isReplaced && keys.has(key) && ownParameters.includes(key) && !Object.hasOwn(own, key);
-    const captured = capturedBeside(driver, driverParameters, own);
-    const kept = Object.entries(captured).filter(([key]) => !isLost(key));
+    if (!storageClass) return { ...capturedBeside(driver, snapshot, own), ...own };
+    const keys = credentialKeysOf(driver);
     const ofClass = this.options.resolver.rebind(
-      storageClass?.parameters ?? {},
+      storageClass.parameters ?? {},
       holderOf(storageClasses, { name: storageClassName }),
       holderOf(snapshots, snapshot),
     );
-    const credentials = Object.entries(ofClass).filter(([key]) => keys.has(key));
-    return { ...Object.fromEntries([...kept, ...credentials]), ...own };
+    const merged = Object.entries(mergedParameters(driver, ofClass, own));
+    const place = Object.entries(snapshot.driverParameters ?? {}).filter(([key]) => !keys.has(key));
+    const credentials = merged.filter(([key]) => keys.has(key));
+    return { ...Object.fromEntries([...place, ...credentials]), ...own };
   }
 
   /**
@@ -170,6 +180,22 @@ export class SnapshotEffects extends ProvisionedEffects<Snapshot, SnapshotField,
     return Object.fromEntries(
       Object.entries(driverParameters).filter(([key]) => ownParameters.includes(key)),
     );
+  }
+
+  /**
+   * The parameters of the source for a new snapshot: those captured for it, without credentials that it has lost since,
+   * and those that it has itself now.
+   */
+  async capturedOf(snapshot: Snapshot, source: Volume): Promise<Parameters> {
+    const { drivers, resolver } = this.options;
+    const [from, to] = [holderOf(volumes, source), holderOf(snapshots, snapshot)];
+    const driverParameters = resolver.rebind(source.driverParameters ?? {}, from, to);
+    const own = this.#reboundOf(source, snapshot);
+    const driver = await drivers.get(source.driver ?? '');
+    if (!driver) return driverParameters;
+    const { ownParameters } = source;
+    const kept = capturedBeside(driver, { driverParameters, ownParameters }, own);
+    return { ...kept, ...own };
   }
 
   #reboundOf(source: Volume, snapshot: Snapshot): Parameters {

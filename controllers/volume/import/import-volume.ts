@@ -128,6 +128,7 @@ function recorded(
   return {
     driver: driver.name,
     driverParameters: parameters,
+    ownParameters: [],
     handle,
     importedAs: name,
     sizeBytes: String(sizeBytes ?? parseQuantity(size) ?? 0n),

@@ -3,6 +3,7 @@ import { DriverError, errorClasses, isPending, type ProvisionResult } from '@ked
 import { snapshots } from '../../snapshot/kind.js';
 import { type Volume, type VolumeStatus, volumes } from '../kind.js';
 import { policyOf } from '../../storage-class/volume-shape.js';
+import { ownNamesOf } from '../../provisioned/credentials.js';
 import { classMissing } from '../../provisioned/driver-call.js';
 import type { EarlierAttempt } from './earlier-attempt.js';
 import type { PreparedCall, VolumeEffects } from './effects.js';
@@ -83,6 +84,7 @@ export class Provisioning {
       // The place of the resource if the answer is lost, also if the class changes.
       driverParameters: prepared.parameters,
       effectiveReclaimPolicy: policyOf(volume, storageClass),
+      ownParameters: ownNamesOf(volume, storageClass),
       reason: 'Provisioning',
       failureMessage: '',
       attempts: 0,
@@ -177,6 +179,7 @@ export class Provisioning {
       sizeBytes: String(made.sizeBytes),
       driver: driver.name,
       driverParameters: parameters,
+      ownParameters: ownNamesOf(volume, storageClass),
       effectiveReclaimPolicy: effectivePolicy(volume, storageClass),
       reason: 'Provisioned',
       failureMessage: '',

@@ -1,5 +1,6 @@
 import { isDeleting, parseQuantity, type ReconcileContext, requeueAfter, type Result } from 'kedge';
 import type { Driver, DriverError } from '@kedge/driver-sdk';
+import { ownNamesOf } from '../../provisioned/credentials.js';
 import { driverErrorOf } from '../../provisioned/retries.js';
 import type { Volume, VolumeStatus } from '../kind.js';
 import { noneExhausted } from './relocation.js';
@@ -36,6 +37,7 @@ export class StalledOutcome {
         handle: found.handle,
         sizeBytes: String(found.sizeBytes ?? parseQuantity(volume.size) ?? 0n),
         driverParameters: parameters,
+        ownParameters: ownNamesOf(volume, situation.storageClass),
         effectiveReclaimPolicy: effectivePolicy(volume, situation.storageClass),
         failureMessage: '',
         failedWith: '',

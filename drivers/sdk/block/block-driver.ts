@@ -81,6 +81,8 @@ export interface BlockProvider {
   readonly attachLimit?: number;
   /** Parameters in addition to fsType, which every block driver has. */
   readonly parameters: readonly ParameterRule[];
+  /** The capability of this name. */
+  readonly wholeCredentials?: readonly (readonly string[])[];
   /** Further rules, over several parameters. At level `resolved` values may be secrets: don't quote them. */
   readonly validate?: (
     parameters: Parameters,
@@ -153,6 +155,7 @@ export function createBlockDriver(
       topologyKeys: provider.topologyKeys ?? [],
       sensitiveParameters: sensitiveKeys(rules),
       credentialParameters: credentialKeys(rules),
+      ...(provider.wholeCredentials ? { wholeCredentials: provider.wholeCredentials } : {}),
       ...(provider.placeParameters ? { placeParameters: provider.placeParameters } : {}),
       ...(provider.requiredTopologyKeys
         ? { requiredTopologyKeys: provider.requiredTopologyKeys }

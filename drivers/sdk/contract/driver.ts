@@ -29,6 +29,12 @@ export interface Capabilities {
    * from the live class, present or absent.
    */
   readonly credentialParameters?: readonly string[];
+  /**
+   * The sets of parameters of which each is a whole credential, the first one present being used. A volume that has all
+   * of one set uses no credential of its class beside it, and completes a part of a set from its class. Not declared:
+   * the parameters of a class and its volume are merged key by key.
+   */
+  readonly wholeCredentials?: readonly (readonly string[])[];
   /** The parameters that name a place, by the label of {@link topologyKeys} that they override. */
   readonly placeParameters?: Readonly<Record<string, readonly string[]>>;
   /** Labels that a volume's topology must have: one of {@link placeParameters} sets it, else the label of a node. */

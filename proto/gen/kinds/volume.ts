@@ -124,6 +124,8 @@ export interface Volume extends ApiObject {
   readonly importedAs?: string;
   /** Places without capacity for it; for a while it is provisioned in another one, if there is one. Empty once it is provisioned. */
   readonly exhaustedTopologies?: readonly VolumeExhaustedTopology[];
+  /** Keys of the parameters that it had itself when driver_parameters were captured. */
+  readonly ownParameters?: readonly string[];
 }
 
 /** The declaration of the kind {@link Volume} in its .proto file. */
@@ -132,7 +134,7 @@ export const volumeSchema = {
   plural: 'volumes',
   shortNames: ['vol', 'volume'],
   scope: 'Namespaced',
-  statusFields: ['status', 'handle', 'boundClaim', 'boundNode', 'ownerService', 'failureMessage', 'attempts', 'driverParameters', 'sizeBytes', 'reason', 'conditions', 'attachments', 'driver', 'effectiveReclaimPolicy', 'formatted', 'topology', 'lastOperation', 'snapshotsInFlight', 'neverUsed', 'missingSince', 'failedWith', 'dataDeletion', 'usedBytes', 'totalBytes', 'usedInodes', 'totalInodes', 'importedAs', 'exhaustedTopologies'],
+  statusFields: ['status', 'handle', 'boundClaim', 'boundNode', 'ownerService', 'failureMessage', 'attempts', 'driverParameters', 'sizeBytes', 'reason', 'conditions', 'attachments', 'driver', 'effectiveReclaimPolicy', 'formatted', 'topology', 'lastOperation', 'snapshotsInFlight', 'neverUsed', 'missingSince', 'failedWith', 'dataDeletion', 'usedBytes', 'totalBytes', 'usedInodes', 'totalInodes', 'importedAs', 'exhaustedTopologies', 'ownParameters'],
   immutableFields: ['accessMode', 'source'],
   initialStatus: { status: 'Pending', attempts: 0 },
 } as const;
