@@ -73,7 +73,7 @@ export class Cloud1Api {
     }
     throw new DriverError(
       'Internal',
-      `${call.name} has more than ${pagesMax} pages; delete unused volumes and snapshots`,
+      `${call.name} has more than ${pagesMax} pages, and no more are read; use the token of an account with fewer resources`,
     );
   }
 

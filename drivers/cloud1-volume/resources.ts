@@ -61,16 +61,21 @@ interface Listing {
   readonly all: boolean;
 }
 
-/** The snapshots of the account in every region; undefined if the token lacks the scope for their list. */
-async function allSnapshots({
-  api,
-  caller,
-}: Listing): Promise<readonly CloudSnapshot[] | undefined> {
+/** The answer to the request for all snapshots. */
+type AllSnapshots =
+  | { readonly type: 'listed'; readonly snapshots: readonly CloudSnapshot[] }
+  /** The token lacks the scope for their list. */
+  | { readonly type: 'refused' }
+  | { readonly type: 'failed'; readonly message: string };
+
+/** The snapshots of the account in every region. A failure does not hide the volumes. */
+async function allSnapshots({ api, caller }: Listing): Promise<AllSnapshots> {
   try {
-    return await api.snapshots(caller);
+    return { type: 'listed', snapshots: await api.snapshots(caller) };
   } catch (thrown) {
-    if (isKind(thrown, 'CredentialsRejected')) return undefined;
-    throw thrown;
+    if (isKind(thrown, 'CredentialsRejected')) return { type: 'refused' };
+    if (caller.signal.aborted) throw thrown;
+    return { type: 'failed', message: DriverError.from(thrown).message };
   }
 }
 
@@ -136,12 +141,14 @@ export async function listResources(
   const caller = classCallerOf(request);
   const of: Listing = { api, caller, cluster, label, all: request.all === true };
   // Before the volumes: the volume of a listed snapshot that is not among them was deleted.
-  const snapshots = await allSnapshots(of);
+  const answer = await allSnapshots(of);
   const every = (await api.volumes(caller, {})).map((one) => volumeResource(one, label));
   const volumes = of.all ? every : every.filter((one) => one.cluster === cluster);
-  if (!snapshots) return snapshotsByVolume(of, volumes);
+  if (answer.type === 'refused') return snapshotsByVolume(of, volumes);
+  if (answer.type === 'failed')
+    return { resources: volumes, warnings: [`snapshots were not listed: ${answer.message}`] };
   const clusters = new Map(every.map((one) => [one.handle, one.cluster]));
-  const resources = snapshots
+  const resources = answer.snapshots
     .map((one) => ({ one, of: clusters.get(one.volume) }))
     .filter((each) => of.all || isOwnSnapshot(each.one, each.of, cluster))
     .map((each) => snapshotResource(each.one, each.of, label));
