@@ -1,4 +1,4 @@
-import { type Clock, type Random, requeueAfter, type Result } from 'kedge';
+import type { Clock, Random, Result } from 'kedge';
 import type { ControllerPolicy } from '../policy/policy.js';
 
 /** Dependencies of {@link Probes}. */
@@ -10,6 +10,11 @@ export interface ProbeOptions {
 
 /** Time within which an object that this process did not provision is probed first, milliseconds. */
 const firstWithinMs = 10_000;
+
+/** A requeue that is not stored: each process schedules the probes of all objects again. */
+function unstored(delayMs: number): Result {
+  return { type: 'requeueAfter', delayMs, isStored: false };
+}
 
 /** The next existence probe of each provisioned object, by uid. Kept in memory only. */
 export class Probes {
@@ -41,7 +46,7 @@ export class Probes {
       at = now + policy.existenceProbeMs * (0.8 + 0.4 * random.next());
       this.#at.set(uid, at);
     }
-    return requeueAfter(at - now);
+    return unstored(at - now);
   }
 
   /**
@@ -56,7 +61,7 @@ export class Probes {
   /** Schedules the next probe in `ms`. */
   in(uid: string, ms: number): Result {
     this.#at.set(uid, this.#options.clock.monotonic() + ms);
-    return requeueAfter(ms);
+    return unstored(ms);
   }
 
   /** Removes the scheduled probe of a deleted object. */

@@ -6,7 +6,6 @@ import {
   requeueAfter,
   type Result,
 } from 'kedge';
-import { type DriverRegistry, nodeTopologyKey } from '@kedge/driver-sdk';
 import { services } from '../../service/kind.js';
 import { type Volume, volumes } from '../kind.js';
 import { secretVersions } from '../../provisioned/inputs.js';
@@ -19,6 +18,7 @@ import { EarlierAttempt } from './earlier-attempt.js';
 import { VolumeEffects, type VolumeControllerOptions } from './effects.js';
 import { callsDriver, Handover } from './handover.js';
 import { missedBy } from './missing-at-provider.js';
+import { holdingNodes, isOnNodes, namesNoNode } from './nodes-of-volume.js';
 import type { NextVolumePhase } from '../states/phases.js';
 import { planVolume, type VolumeAction, type VolumeSituation } from '../states/plan.js';
 import { Provisioning } from './provisioning.js';
@@ -26,25 +26,8 @@ import { Reclaim } from './reclaim.js';
 import { StalledOutcome } from './stalled.js';
 import type { Waits } from '../../provisioned/conditions.js';
 import { Upkeep } from './upkeep.js';
+import { isProvisioningStep, stepsMax, stepsWithinMs } from './steps.js';
 import { Verification } from './verification.js';
-
-/** Whether the topology of a volume does not name a node, so that the first probe may have to find it. */
-function namesNoNode({ handle = '', topology }: Volume): boolean {
-  return handle !== '' && topology?.[nodeTopologyKey] === undefined;
-}
-
-/** Whether the data of a driver's volumes is on one node. */
-async function isOnNodes(drivers: DriverRegistry, name: string): Promise<boolean> {
-  const driver = await drivers.get(name);
-  return driver?.capabilities().topologyKeys.includes(nodeTopologyKey) === true;
-}
-
-/** The nodes with an attachment of a volume, except the node of this process, which exists. */
-function holdingNodes({ attachments = [] }: Volume, node: string): readonly string[] {
-  return attachments
-    .filter((attachment) => attachment.state !== 'Detaching' && attachment.node !== node)
-    .map((attachment) => attachment.node);
-}
 
 /** The same result, with a requeue after `ms` at the latest. */
 function within(result: Result, ms: number): Result {
@@ -93,15 +76,27 @@ export class VolumeReconciler {
   }
 
   async reconcile(request: ReconcileContext): Promise<Result> {
-    const { store, drivers } = this.#options;
-    const volume = await store.get(volumes, request.key);
-    if (!volume) return done();
-    const { driver = '' } = volume;
-    if (namesNoNode(volume) && !this.#onNodes.has(driver)) {
-      this.#onNodes.set(driver, await isOnNodes(drivers, driver));
-      // The decision needs the state of the volume after the wait.
-      return this.reconcile(request);
+    const { store, drivers, clock } = this.#options;
+    const startedAt = clock.monotonic();
+    for (let steps = 1; ; ) {
+      const volume = await store.get(volumes, request.key);
+      if (!volume) return done();
+      const { driver = '' } = volume;
+      if (namesNoNode(volume) && !this.#onNodes.has(driver)) {
+        this.#onNodes.set(driver, await isOnNodes(drivers, driver));
+        // The decision needs the state of the volume after the wait.
+        continue;
+      }
+      const result = await this.#step(volume, request);
+      // A new run after a failure has no failures, and thus the shortest backoff. A node's reads may lag.
+      const isPlain = request.failures === 0 && this.#effects.part === 'cluster';
+      if (!isPlain || steps === stepsMax || !isProvisioningStep(volume, result)) return result;
+      if (clock.monotonic() - startedAt >= stepsWithinMs) return result;
+      steps += 1;
     }
+  }
+
+  async #step(volume: Volume, request: ReconcileContext): Promise<Result> {
     if (this.#effects.part === 'node') return this.#serve(this.#effects.recalled(volume), request);
     const { gone, leftMs } = this.#gone.among(holdingNodes(volume, this.#options.node));
     if (gone.length > 0) return this.#upkeep.detachFromDeleted(volume, gone, request);

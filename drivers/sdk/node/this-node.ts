@@ -20,10 +20,12 @@ import { deviceNumber, formatDeviceNumber, readMountTable } from './mount-table.
 import { type FileKind, type HostFiles, isAbsence, type NodeHost } from './node-host.js';
 import { hasFileSystem, nodeHolders } from './node-holders.js';
 import { processMounts } from './process-mounts.js';
-import { syncFolder } from './replace-file.js';
+import { SharedSyncs } from './replace-file.js';
 import { requireCommand, type RunCommand, runCommand } from './run-command.js';
 
 const probeBytes = 1024 * 1024;
+/** Volumes that are created at once share the sync of their folder. */
+const folderSyncs = new SharedSyncs();
 
 async function absentIsUndefined<T>(work: Promise<T>): Promise<T | undefined> {
   try {
@@ -99,7 +101,7 @@ const files: HostFiles = {
   list: (folder) => readdir(folder),
   rename: (from, to) => rename(from, to),
   remove,
-  syncFolder,
+  syncFolder: (path) => folderSyncs.sync(path),
   size: async (path) => BigInt((await lstat(path)).size),
   async identity(path) {
     const found = await absentIsUndefined(lstat(path, { bigint: true }));

@@ -250,6 +250,7 @@ function deleteOldest(entries: Map<string, unknown> | Set<string>): void {
 }
 
 function durableDue(result: Result, clock: Clock): number | undefined {
+  if (result.type === 'requeueAfter' && result.isStored === false) return undefined;
   const waitMs =
     result.type === 'requeueAfter'
       ? result.delayMs

@@ -11,6 +11,8 @@ export type Result =
       readonly delayMs: number;
       /** Priority of the next run; absent: the present priority of the key. */
       readonly priority?: number;
+      /** false: the delay is never stored, because the first run after a restart sets another. */
+      readonly isStored?: false;
     }
   /** An external operation is in progress; see `effect`. */
   | EffectPending
@@ -24,7 +26,7 @@ export function done(): Result {
 
 /**
  * Returns a result that runs the key again after `delayMs`, without counting a failure. With a store, delays of a
- * minute or more survive a restart, unless `timers` is `memory`. A delay that is not finite, or negative, makes the run
+ * minute or more survive a restart, unless `timers` is `memory` or the result has `isStored: false`. A delay that is not finite, or negative, makes the run
  * a `retry`.
  */
 export function requeueAfter(delayMs: number, priority?: number): Result {

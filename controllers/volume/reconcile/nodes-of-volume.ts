@@ -1,0 +1,20 @@
+import { type DriverRegistry, nodeTopologyKey } from '@kedge/driver-sdk';
+import type { Volume } from '../kind.js';
+
+/** Whether the topology of a volume does not name a node, so that the first probe may have to find it. */
+export function namesNoNode({ handle = '', topology }: Volume): boolean {
+  return handle !== '' && topology?.[nodeTopologyKey] === undefined;
+}
+
+/** Whether the data of a driver's volumes is on one node. */
+export async function isOnNodes(drivers: DriverRegistry, name: string): Promise<boolean> {
+  const driver = await drivers.get(name);
+  return driver?.capabilities().topologyKeys.includes(nodeTopologyKey) === true;
+}
+
+/** The nodes with an attachment of a volume, except the node of this process, which exists. */
+export function holdingNodes({ attachments = [] }: Volume, node: string): readonly string[] {
+  return attachments
+    .filter((attachment) => attachment.state !== 'Detaching' && attachment.node !== node)
+    .map((attachment) => attachment.node);
+}
