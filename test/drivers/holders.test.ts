@@ -21,11 +21,14 @@ describe('the holders of a volume on real devices', function () {
   let directory: string;
   let device: string;
   let child: ChildProcess | undefined;
+  /** Loop devices over the volume or its files that are still attached, oldest first. */
+  let loops: string[];
 
   before(function () {
     requireDevices(this);
   });
   beforeEach(async () => {
+    loops = [];
     folder = await mkdtemp(join(tmpdir(), 'kedge-holders-'));
     directory = join(folder, 'volume');
     await mkdir(directory);
@@ -33,6 +36,8 @@ describe('the holders of a volume on real devices', function () {
   });
   afterEach(async () => {
     await endChild();
+    // After a failure they hold the volume.
+    for (const loop of [...loops].reverse()) detachLoop(loop);
     await cleanUp(folder);
   });
 
@@ -44,6 +49,19 @@ describe('the holders of a volume on real devices', function () {
 
   function loopOver(path: string): string {
     return execFileSync('losetup', ['--find', '--show', path], { encoding: 'utf8' }).trim();
+  }
+
+  /** As {@link loopOver}. The loop device is detached after the test, also if the test fails. */
+  function loopOnVolume(path: string): string {
+    const loop = loopOver(path);
+    loops.push(loop);
+    return loop;
+  }
+
+  function detachLoop(loop: string): void {
+    // Removed first: another program may have the number by the end of the test.
+    loops = loops.filter((each) => each !== loop);
+    execFileSync('losetup', ['--detach', loop]);
   }
 
   function mountVolume(): void {
@@ -110,16 +128,16 @@ describe('the holders of a volume on real devices', function () {
   });
 
   it('a loop device over it or over one of its files is named', async () => {
-    const over = loopOver(device);
+    const over = loopOnVolume(device);
     const way = (name: string): string =>
       `held by device ${name}; detach that device (losetup --detach ${name})`;
     expect(await detach()).to.contain(way(over));
-    execFileSync('losetup', ['--detach', over]);
+    detachLoop(over);
     expect(await detach()).to.equal('done');
     mountVolume();
-    const inside = loopOver(await imageAt(join(directory, 'image')));
+    const inside = loopOnVolume(await imageAt(join(directory, 'image')));
     expect(await unmount()).to.contain(way(inside));
-    execFileSync('losetup', ['--detach', inside]);
+    detachLoop(inside);
     expect(await unmount()).to.equal('done');
   });
 
