@@ -1,18 +1,11 @@
 import type { ContainerRecords } from './container-records.js';
-import type { EngineContainers } from './engine/engine-containers.js';
+import type { ContainerInspection, EngineContainers } from './engine/engine-containers.js';
 import { isEngineError } from './engine/engine-error.js';
-import { engineLabels, runOf } from './run-identity.js';
-
-/** A run with a container. */
-export interface FoundRun {
-  readonly run: number;
-  readonly container: string;
-  /** State in the terms of the engine: `created`, `running`, `exited` and so on. */
-  readonly state: string;
-}
+import { StuckStarts, type StuckStartsOptions } from './outages/stuck-starts.js';
+import { engineLabels, type FoundRun, runOf } from './run-identity.js';
 
 /** Dependencies of {@link ContainerRuns}. */
-export interface ContainerRunsOptions {
+export interface ContainerRunsOptions extends Pick<StuckStartsOptions, 'clock' | 'logger'> {
   readonly containers: EngineContainers;
   readonly cluster: string;
   readonly records: ContainerRecords;
@@ -22,9 +15,12 @@ export interface ContainerRunsOptions {
 /** Finds the runs of workloads in the engine. */
 export class ContainerRuns {
   readonly #options: ContainerRunsOptions;
+  /** Calls for the containers of runs that may hang in the engine. */
+  readonly stuck: StuckStarts;
 
   constructor(options: ContainerRunsOptions) {
     this.#options = options;
+    this.stuck = new StuckStarts({ ...options, runs: (id) => this.of(id) });
   }
 
   /** The runs of a workload that have containers, oldest first. @throws EngineError */
@@ -38,6 +34,12 @@ export class ContainerRuns {
         return run === undefined ? [] : [{ run, container: container.id, state: container.state }];
       })
       .sort((a, b) => a.run - b.run);
+  }
+
+  /** The state of the container of a run; undefined if it does not exist. @throws as {@link StuckStarts.during} */
+  inspect(id: string, { run, container }: FoundRun): Promise<ContainerInspection | undefined> {
+    const { containers, signal } = this.#options;
+    return this.stuck.during(id, run, () => containers.inspect(container, signal));
   }
 
   /**

@@ -99,13 +99,14 @@ export class ContainerRuntime implements Runtime, Holders {
       directory: join(directory, 'commands'),
       ...{ clock, logger, signal },
     });
-    this.#runs = new ContainerRuns({ containers, cluster, records: this.#records, signal });
+    const records = this.#records;
+    this.#runs = new ContainerRuns({ containers, cluster, records, clock, logger, signal });
     this.#network = new ClusterNetwork(engine, cluster);
     this.#stops = new ContainerStops({ containers, records: this.#records, clock, policy });
     this.#container = new RunContainer({ containers, signal });
     this.#starts = new ContainerStarts({
       ...{ boot, clock, containers, cluster, signal },
-      ...{ records: this.#records, container: this.#container },
+      ...{ records, container: this.#container, stuck: this.#runs.stuck },
       network: this.#network,
       hostPortAddress: options.hostPortAddress ?? '127.0.0.1',
       images: options.images ?? new Images({ images: engine.images, clock }),
@@ -163,7 +164,7 @@ export class ContainerRuntime implements Runtime, Holders {
     if (!found) return { state: 'absent' };
     const { engine, logger } = this.#options;
     const { signal } = this.#closing;
-    const inspection = await engine.containers.inspect(found.container, signal);
+    const inspection = await this.#runs.inspect(id, found);
     if (!inspection) return { state: 'absent' };
     await withoutRestartPolicy(engine.containers, inspection, logger, signal);
     const requested = (await this.#records.stopAskedAt(id, found.run)) !== undefined;
@@ -180,15 +181,16 @@ export class ContainerRuntime implements Runtime, Holders {
     // The creation of a container is awaited, a pull is not.
     this.#starts.giveUp(id);
     this.#commands.kill(id);
-    const { cluster, engine, policy = defaultPolicy } = this.#options;
+    const { cluster, policy = defaultPolicy } = this.#options;
     const { signal } = this.#closing;
     if (this.#starts.stateOf(id)?.state === 'starting')
       return { type: 'stopping', checkInMs: policy.processPollMs };
     const runs = await this.#runs.toStop(id);
     let progress: StopProgress = { type: 'gone' };
     // Usually one runs at most. All are stopped.
-    for (const { run, container } of runs) {
-      const found = await engine.containers.inspect(container, signal);
+    for (const each of runs) {
+      const { run, container } = each;
+      const found = await this.#runs.inspect(id, each);
       if (!found) continue;
       // A container that was never started is removed, so that nothing can start it later.
       if (found.state === 'created') {

@@ -3,16 +3,16 @@ import type { Boot } from '../runtime/boot.js';
 import type { WorkloadSpec, WorkloadState } from '../runtime/runtime.js';
 import { containerConfig } from './container-config.js';
 import type { ContainerRecords } from './container-records.js';
-import type { FoundRun } from './container-runs.js';
 import { isRunning } from './container-state.js';
 import type { EngineContainers } from './engine/engine-containers.js';
 import { ImageError, type Images } from './images/images.js';
 import { propagationOf } from './mount-propagation.js';
 import type { ClusterNetwork } from './network/cluster-network.js';
 import { requireUnmoved } from './mounts/moved-source.js';
+import type { StuckStarts } from './outages/stuck-starts.js';
 import { joinsBridge } from './network/network-settings.js';
 import { isConnectionLoss, isUnsettled, type RunContainer } from './run-container.js';
-import type { RunIdentity } from './run-identity.js';
+import type { FoundRun, RunIdentity } from './run-identity.js';
 
 /** Time that a caller waits for a start. A longer start continues in the background. */
 const patienceMs = 250;
@@ -24,6 +24,7 @@ export interface ContainerStartsOptions {
   readonly cluster: string;
   readonly records: ContainerRecords;
   readonly container: RunContainer;
+  readonly stuck: StuckStarts;
   readonly network: ClusterNetwork;
   /** Address of the node on which ports are published. */
   readonly hostPortAddress: string;
@@ -65,6 +66,7 @@ export class ContainerStarts {
   forget(id: string): void {
     this.#attempts.delete(id);
     this.#late.delete(id);
+    this.#options.stuck.forget(id);
   }
 
   /**
@@ -146,8 +148,9 @@ export class ContainerStarts {
     before: readonly FoundRun[],
     givenUp: AbortSignal,
   ): Promise<void> {
-    const { container, containers, hostPortAddress, images, network, ownDirectories, signal } =
+    const { container, containers, hostPortAddress, images, network, ownDirectories } =
       this.#options;
+    const { signal, stuck } = this.#options;
     // The last container that ran is kept for its log and its exit code. Removing a running container fails.
     const earlier = before.filter(({ run }) => run < identity.run);
     const kept = earlier.findLast(({ state }) => state !== 'created');
@@ -176,7 +179,9 @@ export class ContainerStarts {
     const check = (): Promise<void> => requireUnmoved(mounts, ownDirectories);
     const same = before.filter(({ run }) => run === identity.run).map((found) => found.container);
     const begin = (): Promise<void> =>
-      container.start(identity, containerConfig(plan), same, check, spec.strictLimits);
+      stuck.during(spec.id, identity.run, () =>
+        container.start(identity, containerConfig(plan), same, check, spec.strictLimits),
+      );
     await (joinsBridge(spec) ? network.during(signal, begin) : begin());
   }
 }

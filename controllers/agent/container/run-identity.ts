@@ -25,6 +25,14 @@ export interface RunIdentity {
   readonly run: number;
 }
 
+/** A run with a container. */
+export interface FoundRun {
+  readonly run: number;
+  readonly container: string;
+  /** State in the terms of the engine: `created`, `running`, `exited` and so on. */
+  readonly state: string;
+}
+
 /**
  * Name of the container of a run. Names are unique in an engine, so that a repeated start of a run is one container.
  * The instances of a copied cluster have the ids of their originals, so the name includes the prefix of the cluster id.
