@@ -63,7 +63,7 @@ export class Cloud2Api {
     if (page === undefined) return found;
     throw new DriverError(
       'Internal',
-      `${call.name} has more than ${pagesMax} pages; delete unused volumes and snapshots`,
+      `${call.name} has more than ${pagesMax} pages, and no more are read; use the credential of an account with fewer resources`,
     );
   }
 

@@ -78,7 +78,7 @@ export class Cloud3Api {
     }
     throw new DriverError(
       'Internal',
-      `${action} has more than ${pagesMax} pages; delete unused volumes and snapshots`,
+      `${action} has more than ${pagesMax} pages, and no more are read; use the credential of an account with fewer resources`,
     );
   }
 
