@@ -1,3 +1,4 @@
+import type { CredentialCapabilities } from './credential-capabilities.js';
 import type { NodeHost } from '../node/node-host.js';
 import type { NodeJournal } from '../journal/node-journal.js';
 import type { Deferrable, Operations, Pending } from './operations.js';
@@ -11,7 +12,7 @@ import type { ProviderPorts } from '../http/provider-client.js';
 export type AccessMode = 'ReadWriteOnce' | 'ReadOnlyMany' | 'ReadWriteMany';
 
 /** The capabilities of a driver as data, so that admission can refuse requests before a call. */
-export interface Capabilities {
+export interface Capabilities extends CredentialCapabilities {
   readonly accessModes: readonly AccessMode[];
   readonly snapshots: boolean;
   readonly clone: boolean;
@@ -22,19 +23,6 @@ export interface Capabilities {
   readonly blockDevice: boolean;
   /** Node labels that decide where a volume can be attached. */
   readonly topologyKeys: readonly string[];
-  /** Parameters whose literal values are credentials. */
-  readonly sensitiveParameters: readonly string[];
-  /**
-   * Parameters that choose the credentials of a call, in addition to {@link sensitiveParameters}: a call takes them
-   * from the live class, present or absent.
-   */
-  readonly credentialParameters?: readonly string[];
-  /**
-   * The sets of parameters of which each is a whole credential, the first one present being used. A volume that has all
-   * of one set uses no credential of its class beside it, and completes a part of a set from its class. Not declared:
-   * the parameters of a class and its volume are merged key by key.
-   */
-  readonly wholeCredentials?: readonly (readonly string[])[];
   /** The parameters that name a place, by the label of {@link topologyKeys} that they override. */
   readonly placeParameters?: Readonly<Record<string, readonly string[]>>;
   /** Labels that a volume's topology must have: one of {@link placeParameters} sets it, else the label of a node. */
