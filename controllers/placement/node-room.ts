@@ -14,9 +14,9 @@ import { portReservedFor, portTakenBy, roomReservedFor, shortage } from '../mess
 export interface NodeUse extends ResourceRequests {
   /** The instance that uses a port, by port and protocol, such as `80/TCP`. */
   readonly ports: ReadonlyMap<string, Instance>;
-  /** The first one that is not placed: the room is reserved for it. */
+  /** The first of the instances that are not placed, for which room is reserved. */
   readonly reserving?: Instance;
-  /** The part of those that are not placed. */
+  /** The part of the requests that is reserved for instances that are not placed. */
   readonly reserved: ResourceRequests;
 }
 
@@ -144,7 +144,7 @@ function portMessage(port: string, node: string, holder: Instance): string {
   return form.format({ port, node, instance: keyString(holder) });
 }
 
-/** Returns the shortage of a node for another instance in addition to the placed ones; undefined if it fits. */
+/** Returns the shortage of a node for another instance in addition to those in `use`; undefined if it fits. */
 export function shortageOf(
   { template }: Pick<Instance, 'template'>,
   node: Pick<Node, 'name' | 'capacity'>,
@@ -179,7 +179,10 @@ export function shortageOf(
   return undefined;
 }
 
-/** Returns the utilization of a node with another instance: the largest requested share of a resource, 0 to 1. */
+/**
+ * Returns the utilization of a node with another instance: the largest requested share of a resource, 0 to 1. It is
+ * larger only if the capacity of the node has decreased.
+ */
 export function fullnessWith(
   { template }: Pick<Instance, 'template'>,
   { capacity: given }: Pick<Node, 'capacity'>,

@@ -24,7 +24,7 @@ export interface Nomination {
   readonly nominatedAt: string;
 }
 
-/** The objects that decide whether a nomination can still come true. */
+/** The objects that decide whether a nomination can still lead to a placement. */
 export interface NominationSources {
   readonly volumes: Pick<Lister<Volume>, 'get'>;
 }
@@ -36,8 +36,8 @@ export function isAt(node: Node, place: Labels): boolean {
 }
 
 /**
- * Whether a volume will stay in its topology: it is provisioned there, or is about to be. Not if that place refused it;
- * one that it has left does not count.
+ * Whether a volume will stay in its topology: it is provisioned there, or its provisioning there has begun and the place
+ * has not refused it. Refusals of other places don't count.
  */
 export function isSettled(volume: Volume): boolean {
   const { handle = '', driver = '', topology = {}, exhaustedTopologies = [] } = volume;
@@ -49,7 +49,7 @@ export function isSettled(volume: Volume): boolean {
   );
 }
 
-/** Whether a volume keeps no instance from a node: it is settled in the place of the node, or has no place yet. */
+/** Whether an instance with a volume may get a node: the volume is settled in the place of the node, or has no place yet. */
 function permits(volume: Volume | undefined, node: Node): boolean {
   if (!volume || volume.status === 'Failed' || isDeleting(volume)) return false;
   const isStarted = Boolean(volume.handle) || Boolean(volume.driver);
@@ -57,9 +57,9 @@ function permits(volume: Volume | undefined, node: Node): boolean {
 }
 
 /**
- * Whether the nomination of an instance for a node can come true: the instance is not placed, the node matches its
- * selector, and each of its volumes is, or is about to be, where the node reaches it. Room is not considered. The scheduler removes nominations
- * whose time has passed.
+ * Whether the nomination of an instance for a node can still lead to a placement: the instance is neither placed nor
+ * deleted, the node matches its selector, and each of its volumes exists and can be where the node reaches it. Room is
+ * not considered. The scheduler removes nominations whose time has passed.
  */
 export function isNominated(
   instance: Instance,

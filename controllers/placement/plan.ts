@@ -47,8 +47,9 @@ function noRoom(known: string, shortages: readonly Shortage[]): Placement {
 }
 
 /**
- * Selects a node that is ready and schedulable, matches the selector, reaches the volumes and has enough free
- * resources. Prefers the lowest requested share of resources, then the first by name. Pure.
+ * Selects a node that is ready and schedulable, matches the selector, reaches the volumes and has enough free resources
+ * and the host ports. Prefers the lowest requested share of resources, then the first by name; for an instance that
+ * requests neither resources nor ports, the first by name. Pure.
  * @param usersOf the instances that use resources or ports of a node, or for which they are reserved
  */
 export function placeInstance(

@@ -25,7 +25,7 @@ export function inputsOfInstance(about: About<'Instance'>): Remedy {
     const literals = keys.map((wanted) => ` --from-literal ${shellWord(wanted)}=VALUE`).join('');
     return run(
       `kedge create ${kind} ${shellWord(name)} -n ${shellWord(namespace)}${literals}`,
-      `create ${holder} with the values for the workload: the start is retried automatically`,
+      `create ${holder} with the values for the workload: the instance gets them automatically`,
     );
   }
   const subPath = subPathRefused.read(message)?.subPath;

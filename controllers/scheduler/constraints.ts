@@ -13,7 +13,7 @@ type Drivers = Pick<DriverRegistry, 'get'>;
 /** The node constraints of an instance's volumes. */
 export interface Constraints {
   readonly now: readonly VolumeConstraint[];
-  /** Those that apply once the volumes are provisioned whose place is chosen. */
+  /** The constraints that apply once the volumes whose place is chosen are provisioned. */
   readonly later: readonly VolumeConstraint[];
   /** The messages about volumes that do not exist, if the instance waits for them without a node. */
   readonly missing: readonly string[];
@@ -51,8 +51,8 @@ async function constraintOf(
 }
 
 /**
- * The messages about missing volumes that keep an instance from every node: a volume of one of the classes gets its zone
- * from a node, and a placed instance would determine that zone, also if it has no capacity.
+ * The messages about missing volumes that keep an instance from every node. They do if volumes of one of the classes get
+ * their zone from a node: a placed instance would determine that zone, even if the zone has no capacity.
  */
 async function awaited(
   drivers: Drivers,

@@ -57,7 +57,7 @@ export interface SchedulerOptions {
   readonly drivers: Pick<DriverRegistry, 'get'>;
 }
 
-/** Delay until the cache contains a write. */
+/** Delay after which the cache is expected to contain a write, milliseconds. */
 const cacheLagMs = 50;
 
 /** The choice of a node for one instance, from cached nodes and instances. */
@@ -124,7 +124,7 @@ class Choice {
 /** The state of the scheduler about unplaced instances, besides the caches. */
 interface Known {
   readonly times: NominationTimes;
-  /** The keys of those that a volume whose place is chosen keeps from every node, as of their last run. */
+  /** Keys of the instances that no node can get until a volume whose place is chosen is provisioned, as of their last run. */
   readonly waiting: Set<string>;
 }
 
@@ -139,8 +139,8 @@ function isWaiting({ now, later }: Pick<Constraints, 'now' | 'later'>): boolean 
 }
 
 /**
- * Whether an instance fits on a node besides those of the store. The cache may lack an instance that was placed just
- * now. The commit fails if the node changes, or another instance is placed there or nominated for it.
+ * Whether an instance fits on a node in addition to the instances of the store. The cache may lack an instance that was
+ * placed just now. The commit fails if the node changes, or another instance is placed there or nominated for it.
  */
 async function fitsAtCommit(
   { store }: SchedulerOptions,
@@ -173,7 +173,7 @@ function reconcile(
     if (!instance || instance.node !== undefined || isDeleting(instance)) return done();
     const present = timestamp(options.clock);
     if (leftMs === 0) {
-      // Before everything that may fail: others wait for the room.
+      // The nomination ends before any step that may fail, because other instances wait for the room.
       const nominatedAt = instance.nominatedAt || present;
       txn.updateStatus(instances, key, { nominatedNode: '', nominatedAt });
       return requeueAfter(0);

@@ -22,9 +22,9 @@ type VolumeName = Pick<Volume, 'namespace' | 'name'>;
 export interface PlacementRequeues {
   readonly ofNode: () => readonly ObjectKey[];
   /**
-   * Those that request resources or ports, if the instance had some, or was nominated for some. Once the time of the
-   * nomination has passed, those that wait for a volume whose place is chosen are omitted: they could only be nominated,
-   * one after the other.
+   * The instances that request resources or ports, if the changed instance occupied some or was nominated for some. If
+   * the time of its nomination has passed, the instances that wait for a volume whose place is chosen are omitted: they
+   * could only be nominated, one after the other.
    */
   readonly ofInstance: (instance: Instance, other?: Instance) => readonly ObjectKey[];
   readonly ofVolume: (volume: VolumeName) => readonly ObjectKey[];
@@ -52,8 +52,9 @@ function keyOf({ namespace, name }: Instance): ObjectKey {
 
 /**
  * Adds indexes of unplaced instances to the informer, and returns functions that look them up. A volume queues the
- * unplaced instances that mount it, a class those that mount its volumes or a missing one, a deleted instance those that request
- * resources or ports, and a node all of them.
+ * unplaced instances that mount it. A class queues the unplaced instances that mount its volumes or a missing volume. An
+ * instance that frees room queues the unplaced instances that request resources or ports. A node queues all unplaced
+ * instances.
  *
  * An object that is not cached yet needs no requeue: its own arrival in the cache queues the instance.
  */
@@ -80,7 +81,7 @@ export function placementRequeues({
     instances.lister.byIndex(unplacedNeedy, 'yes').map(keyOf);
   const takesRoom = (instance: Instance): boolean =>
     isNeedy(instance.template) && (!isUnplaced(instance) || isNominatedAnywhere(instance));
-  /** Whether a volume was started in the place of the nominated node. This ends no reservation. */
+  /** Whether the provisioning of a volume started in the place of the nominated node, which ends no reservation. */
   const startsAtNominated = (instance: Instance, one: Volume, other?: Volume): boolean => {
     if (!other || isStarted(one) === isStarted(other)) return false;
     const started = isStarted(one) ? one : other;

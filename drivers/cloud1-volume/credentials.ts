@@ -10,7 +10,7 @@ const provision = 'provisioning, observing and deleting volumes';
 const action = 'attaching, detaching and growing volumes';
 const snapshots = 'snapshots';
 
-/** The scope that each call needs, by the name of the call. */
+/** The scope that each call needs, by the name of the call. The driver works without that of `listAllSnapshots`. */
 const scopes: Readonly<Record<string, Scope>> = {
   listVolumes: { scope: 'block_storage:read', needed: provision },
   getVolume: { scope: 'block_storage:read', needed: provision },
@@ -34,7 +34,7 @@ export const allScopes: readonly Scope[] = [
 
 /**
  * Returns the message for rejected credentials (specification section 5.3). It names the scope that the call needs,
- * because the status does not show whether a scope is missing (401 or 403) or the token is invalid (401).
+ * because status 401 means either a missing scope or an invalid token; 403 means a missing scope.
  */
 export function rejectedMessage(
   { status }: Refusal,

@@ -14,8 +14,9 @@ const error = (status: number, code: string, message: string): ErrorRow['example
 });
 
 /**
- * The refusals of DigitalOcean; the first matching row decides. Its definition has only 400, 401, 404, 429 and 500 for
- * volumes. The texts of other statuses are from reports of users. 403 for a quota precedes 403 for a missing scope.
+ * The refusals of DigitalOcean; the first matching row decides. The OpenAPI definition of DigitalOcean has only the
+ * statuses 400, 401, 404, 429 and 500 for volumes. The texts of other statuses are from reports of users. 403 for a
+ * quota precedes 403 for a missing scope.
  */
 export const cloud1Errors: readonly ErrorRow[] = [
   {

@@ -5,7 +5,7 @@ import { allScopes } from './credentials.js';
 import { classCallerOf } from './requests.js';
 
 const absentId = '00000000-0000-0000-0000-000000000000';
-const noToken = 'it needs a token';
+const noToken = 'the check needs a token';
 
 /** Calls by scope that show without a change whether a token has the scope. Other scopes have no such call. */
 function probes(
@@ -21,7 +21,7 @@ function probes(
   };
 }
 
-/** The Droplet of the node; undefined if the token can't look it up, which has a row of its own. */
+/** The row of the Droplet of the node; undefined if the lookup fails, which the row of `droplet:read` reports. */
 async function dropletReport(
   api: Cloud1Api,
   caller: Caller,
@@ -39,7 +39,7 @@ async function dropletReport(
   return { ...row, state: 'missing', message };
 }
 
-/** Reports the scopes of a class's token, by reads alone. */
+/** Reports the endpoint, the scopes of a class's token and the Droplet of the node, by reads alone. */
 export async function checkScopes(
   api: Cloud1Api,
   endpoint: string,

@@ -26,7 +26,8 @@ import type { Cloud1Volumes } from './volumes.js';
 
 /**
  * The stored record of a snapshot: its source volume, which is stored before the call, and its id, once it is known.
- * Without the record, the snapshot of a lost answer could not be found: snapshots are listed by volume only.
+ * Without the record, the driver looks for the snapshot among those of each volume, and does not find it if the source
+ * volume was deleted.
  */
 interface Kept {
   readonly source: string;
@@ -74,13 +75,13 @@ export class Cloud1Snapshots implements BlockSnapshots {
     if (!found || found.name === providerName(uid)) return found;
     throw new DriverError(
       'InvalidParameters',
-      `snapshot ${id} at DigitalOcean has the name ${found.name}: it is not of snapshot ${uid}; if it was renamed, give it the name ${providerName(uid)} again`,
+      `snapshot ${id} at DigitalOcean has the name ${found.name}: it does not belong to the snapshot with uid ${uid}; if it was renamed, give it the name ${providerName(uid)} again`,
     );
   }
 
   /**
    * Finds the snapshot of a request by its handle, or by the stored record; without both, among the snapshots of the
-   * region's volumes. Returns undefined if it does not exist.
+   * volumes of the class's region whose names begin with `kedge-`. Returns undefined if it is not found.
    */
   async #find(request: SnapshotHandleRequest): Promise<CloudSnapshot | undefined> {
     const { handle, snapshot, operations, parameters } = request;

@@ -54,7 +54,7 @@ export class Cloud1Volumes {
   }
 
   /**
-   * Finds a volume by the name that its uid determines; undefined without one.
+   * Finds the volume of a request by its name, in the region of the class if it has one; undefined if there is none.
    * @throws DriverError Internal for several
    */
   async named({ volume, parameters, signal }: CallContext): Promise<CloudVolume | undefined> {
@@ -164,7 +164,7 @@ export class Cloud1Volumes {
       // A volume whose creation got no answer may be missing from the list for a while.
       const [, at] = /^create (\d+)$/.exec((await operations.get('provision')) ?? '') ?? [];
       const now = this.#client.clock.now();
-      // The clock was ahead: the wait begins now.
+      // A time in the future is from a clock that was ahead: the wait begins now.
       if (Number(at) > now) await operations.set('provision', `create ${now}`);
       if (at !== undefined && now - Number(at) < listLagMs) return notYet(10_000);
       if (at !== undefined) await operations.clear('provision');

@@ -110,7 +110,7 @@ export const cloud2Errors: readonly ErrorRow[] = [
   {
     message: /power.*(off|cycle)|user_action_required/i,
     kind: 'Unavailable',
-    remedy: 'power the server off and on: the provider can attach volumes to it only then',
+    remedy: 'power the server off and on: the provider can attach volumes to it only after that',
     source: 'hetznercloud/csi-driver#6, #118',
     example: error(422, 'user_action_required', 'power off and power on the server'),
   },

@@ -29,7 +29,8 @@ const write: PermissionReport = {
 };
 
 /**
- * Checks the token of a class by a call that only reads. Whether it may also write is `unknown` unless it can't read.
+ * Checks the endpoint, the token of a class and the server of the node by a call that only reads. The permission to
+ * write is `unknown`, or `missing` if that to read is missing.
  */
 export async function checkToken(
   api: Cloud2Api,
@@ -40,7 +41,7 @@ export async function checkToken(
   try {
     caller = classCallerOf(request);
   } catch (thrown) {
-    return withoutCredential('apiToken', thrown, [read, write], 'it needs a token');
+    return withoutCredential('apiToken', thrown, [read, write], 'the check needs a token');
   }
   const { node } = request;
   let found: number | undefined;
@@ -80,7 +81,10 @@ function volumeResource(volume: CloudVolume, label: string): ProviderResource {
   };
 }
 
-/** The volumes of the project, in all locations. Only this call lists volumes without a name. */
+/**
+ * Lists the volumes of the project with the label of the cluster, in all locations; with `request.all` also those
+ * without the label.
+ */
 export async function listResources(
   api: Cloud2Api,
   request: OrphanRequest,

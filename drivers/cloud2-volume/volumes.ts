@@ -39,7 +39,7 @@ import { callerOf, ensureDeleted, requireSize } from './requests.js';
 /** Time for which a created volume may be missing from lists, milliseconds. */
 const listLagMs = 60_000;
 
-/** The node to which a volume is attached. */
+/** The place at which an attach makes the device available. */
 export interface AttachPlace {
   readonly link: string;
   /** Returns whether the device has appeared on the node; true if the node is not that of this process. */
@@ -68,7 +68,7 @@ export class Cloud2Volumes {
     this.#cluster = cluster;
   }
 
-  /** Finds the volume with the name of a uid; undefined if there is none. Names are unique in the project. */
+  /** Finds the volume of a request by its name; undefined if there is none. Names are unique in the project. */
   async #named(request: CallContext): Promise<CloudVolume | undefined> {
     const name = volumeName(request.volume);
     const found = await this.#api.volumes(callerOf(request), { name });

@@ -14,7 +14,7 @@ import { callerOf } from './parameters.js';
 import { attachmentOf, type VolumeReads } from './reads.js';
 
 const pollMs = 1_000;
-/** An attachment that takes longer is started again, milliseconds (kubernetes-sigs/aws-ebs-csi-driver#2833). */
+/** Time after which an attachment is started again, milliseconds (kubernetes-sigs/aws-ebs-csi-driver#2833). */
 const stuckMs = 90_000;
 /** Time for which an accepted attachment may be missing from the record of the volume, milliseconds. */
 const lagMs = 10_000;
@@ -54,7 +54,7 @@ export class Cloud3Attachments {
         return { devicePath: link };
       case 'attaching':
         return this.#attaching(request, volume);
-      default: // It still leaves this instance.
+      default: // The volume is still being detached from this instance.
         return notYet(2 * pollMs);
     }
     if (volume.state === 'creating') return notYet(2 * pollMs);
@@ -62,12 +62,15 @@ export class Cloud3Attachments {
     return notYet(pollMs);
   }
 
-  /** An attachment that the provider accepted and does not complete is started again. */
+  /**
+   * Waits for an attachment that the provider has accepted. After 90 seconds, detaches the volume, so that the next call
+   * attaches it again. @throws DriverError Unavailable then
+   */
   async #attaching(request: BlockAttachRequest, { id }: CloudVolume): Promise<Pending> {
     const { operations, instance } = request;
     const kept = Number(await operations.get('attach'));
     const now = this.#clock.now();
-    // A time in the future is of a clock that was ahead.
+    // A time in the future is from a clock that was ahead.
     if (!(kept > 0) || kept > now) await operations.set('attach', String(now));
     if (!(kept > 0) || now - kept < stuckMs) return notYet(pollMs);
     await this.#api.make(callerOf(request), 'DetachVolume', { VolumeId: id, InstanceId: instance });
@@ -106,8 +109,8 @@ export class Cloud3Attachments {
         else await operations.set('attach', earlier);
         throw error;
       }
-      // In use is the volume, whose record does not show the attachment yet, or the name of its device. The next call
-      // reads the volume and takes another name.
+      // Either the volume is in use, and its record does not show the attachment yet, or the device name is. The next
+      // call reads the volume and takes another name.
       throw new DriverError('Throttled', error.message, { retryAfterMs: 2 * pollMs });
     }
   }

@@ -4,7 +4,7 @@ import type { Operations } from '@kedge/driver-sdk';
 export interface Attempt {
   /** A part of the ClientToken. */
   readonly epoch: number;
-  /** Time of the last call, milliseconds since the epoch; 0: the call was refused. */
+  /** Time of the last call, milliseconds since the epoch; 0: no volume of a call with this epoch can exist. */
   readonly at: number;
   /** The id of the volume, once it is known. */
   readonly id?: string;

@@ -182,7 +182,7 @@ export class Ec2Client {
     const late = (): Error =>
       new DriverError(
         'Unavailable',
-        `the credentials for Amazon EBS in ${region} were not found in ${this.#timeoutMs} ms; they are looked for again`,
+        `the credentials for Amazon EBS in ${region} were not found in ${this.#timeoutMs} ms; the lookup is repeated`,
       );
     const { clock } = this.provider;
     try {

@@ -57,7 +57,7 @@ async function tried(
   return { ...row, message: 'the endpoint ignored DryRun' };
 }
 
-/** The instance of the node; undefined if the credentials can't look it up, which has a row of its own. */
+/** The row of the instance of the node; undefined if the lookup fails, which the row of its permission reports. */
 async function instanceReport(
   api: Cloud3Api,
   caller: Ec2Caller,
@@ -86,7 +86,7 @@ export async function checkPermissions(
   try {
     caller = classCallerOf(request);
   } catch (thrown) {
-    return withoutCredential('accessKeyId', thrown, rows, 'it needs credentials');
+    return withoutCredential('accessKeyId', thrown, rows, 'the check needs credentials');
   }
   const sdk = {
     permission: `package ${ec2Package.name}`,
@@ -96,14 +96,17 @@ export async function checkPermissions(
     api.client.requireSdk();
   } catch (thrown) {
     const { message } = DriverError.from(thrown);
-    const unasked = rows.map((row) => ({ ...row, message: 'it needs the package' }));
+    const unasked = rows.map((row) => ({ ...row, message: 'the check needs the package' }));
     return [{ ...sdk, state: 'missing', message }, ...unasked];
   }
   const found = { ...sdk, state: 'ok' } as const;
   try {
     await api.client.requireCredentials(caller);
   } catch (thrown) {
-    return [found, ...withoutCredential('accessKeyId', thrown, rows, 'it needs credentials')];
+    return [
+      found,
+      ...withoutCredential('accessKeyId', thrown, rows, 'the check needs credentials'),
+    ];
   }
   const reached = await endpointReport(endpoint, () => api.volume(caller, 'vol-00000000000000000'));
   if (reached.state !== 'ok') {
@@ -166,8 +169,9 @@ function snapshotResource({ id, sizeGib, tags }: CloudSnapshot): ProviderResourc
 }
 
 /**
- * Lists the volumes and snapshots in the region of a class, which a warning names. Another warning replaces snapshots
- * that it may not list.
+ * Lists the volumes and snapshots with the tag of the cluster in the region of a class; with `request.all` also those
+ * without the tag. One warning names the region. If the credentials may not list snapshots, another warning replaces
+ * them.
  */
 export async function listResources(
   api: Cloud3Api,

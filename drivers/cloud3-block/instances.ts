@@ -14,7 +14,7 @@ const existing: Filter = {
 
 interface Way {
   readonly by: string;
-  /** Undefined: no node has such a name. */
+  /** Returns the input of DescribeInstances; undefined if the name of the node does not have the form. */
   readonly input: (node: string) => Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -60,7 +60,7 @@ export async function instancesOf(
   return [];
 }
 
-/** Finds the instances of nodes, and remembers each for a minute: look-ups use requests of the budget. */
+/** Finds the instances of nodes, and caches each for a minute, because lookups use requests of the budget. */
 export class Cloud3Instances implements NodeInstances {
   readonly lookups: NodeInstances['lookups'];
   readonly #clock: ProviderClock;
@@ -100,7 +100,7 @@ export class Cloud3Instances implements NodeInstances {
     return `region ${callerOf(request).region} of the AWS account of the credentials`;
   }
 
-  /** Removes the instance of a node from memory, after an answer that contradicts it. */
+  /** Removes the instance of a node from the cache, after an answer that contradicts it. */
   forget(request: HandleRequest): void {
     this.#known.delete(this.#key(request));
   }

@@ -45,8 +45,8 @@ export function snapshotTags(
 }
 
 /**
- * The ClientToken of an attempt to create a volume: 64 characters, the provider's maximum. A token whose volume failed
- * after the answer returns the failed volume for hours, so that another attempt has another epoch.
+ * The ClientToken of an attempt to create a volume: 64 characters, the provider's maximum. The provider returns the
+ * volume of a token for hours even if the volume has failed, so the attempt after a failure has another epoch.
  */
 export function clientToken(uid: string, epoch: number): string {
   return createHash('sha256').update(`${uid} ${epoch}`).digest('hex');

@@ -13,7 +13,7 @@ import { callerOf } from './parameters.js';
 
 /** States in which a volume does not exist any more. */
 export const gone: readonly string[] = ['deleting', 'deleted'];
-/** The state in which a deletion takes a volume for gone: it waits a while for the end of `deleting`. */
+/** The state in which a volume does not exist for a deletion, which waits for the end of `deleting` for a while. */
 export const deleted: readonly string[] = ['deleted'];
 
 /** The name of a volume at the provider, by which an imported one is recognized. */
@@ -97,8 +97,8 @@ export class VolumeReads {
   }
 
   /**
-   * The volume that a deletion finds; undefined if there is none. If the host of the region is unknown, there is none
-   * without a handle and a sent creation: the volume of a class with a misspelled region can be deleted.
+   * The volume that a deletion finds; undefined if there is none. Undefined also if the region has no host, the request
+   * has no handle and no creation was sent: so a volume of a class with a misspelled region can be deleted.
    */
   async toDelete(request: DeleteRequest, isSent: boolean): Promise<CloudVolume | undefined> {
     try {

@@ -100,7 +100,7 @@ export class Cloud3Volumes {
     if (error.kind === 'AlreadyExists') {
       // The token belongs to a volume with other parameters. The list may not contain it yet, or it was deleted.
       if (earlier && at - earlier.at < listLagMs) {
-        // A time in the future is of a clock that was ahead.
+        // A time in the future is from a clock that was ahead.
         await storeAttempt(operations, { ...earlier, at: Math.min(earlier.at, at) });
         return notYet(5 * pollMs);
       }
@@ -247,7 +247,8 @@ export class Cloud3Volumes {
   }
 
   /**
-   * Grows an attached or detached volume, and returns its size in bytes as soon as EBS has it: it may still optimize.
+   * Grows an attached or detached volume. Returns its size in bytes once EBS reports it; EBS may still optimize the
+   * volume then.
    */
   async grow(request: ExpandRequest): Promise<bigint | Pending> {
     const { operations, parameters, handle } = request;
@@ -272,8 +273,9 @@ export class Cloud3Volumes {
   }
 
   /**
-   * Whether the provider still modifies the volume to a size. Without the permission to see it the call is repeated,
-   * and the provider refuses a second modification meanwhile.
+   * Whether the provider still modifies the volume to a size. False without the permission to read modifications: then
+   * the caller repeats the modification, and the provider refuses it while the first one is in progress.
+   * @throws DriverError Unavailable if the modification has failed
    */
   async #isModifying(request: ExpandRequest, sizeGib: number): Promise<boolean> {
     const { handle } = request;

@@ -23,7 +23,7 @@ export class Cloud4Attachments {
     this.#disks = disks;
   }
 
-  /** Attaches a disk. One of a ReadOnlyMany volume is attached read-only, and may be attached to several instances. */
+  /** Attaches a disk. The disk of a ReadOnlyMany volume is attached read-only, also to several instances. */
   async attach(request: BlockAttachRequest, link: string): Promise<AttachResult | Pending> {
     const { instance, volume, operations } = request;
     const { api, client } = this.#requests;

@@ -159,7 +159,7 @@ export class Authorizations {
       } catch (thrown) {
         throw new DriverError(
           'Unavailable',
-          `${metadataServer} does not name the project of this node: ${wordsOf(thrown)}; it is asked again, or set the parameter project`,
+          `${metadataServer} does not name the project of this node: ${wordsOf(thrown)}; the call is repeated; or set the parameter project`,
         );
       }
     });

@@ -30,7 +30,7 @@ import { diskTypes } from './parameters.js';
 import { ifFound, type Requests, requireSize, zoneOf } from './requests.js';
 import type { Caller } from './session.js';
 
-/** Time after which a creation without an answer is taken to have created a disk or not to create one, milliseconds. */
+/** Time for which the disk of a creation without an answer may still appear, milliseconds. */
 const unansweredMs = 60_000;
 
 function provisioned(disk: CloudDisk): ProvisionResult {
@@ -47,7 +47,10 @@ export class Cloud4Disks {
     this.#requests = requests;
   }
 
-  /** Finds a disk, or undefined. @throws DriverError InvalidParameters if the handle is that of another volume */
+  /**
+   * Finds the disk of a handle; undefined if it does not exist.
+   * @throws DriverError InvalidParameters if the handle is that of another volume
+   */
   async ofHandle(request: HandleRequest): Promise<CloudDisk | undefined> {
     const { volume, handle } = request;
     const path = diskPathOf(handle);
@@ -55,7 +58,7 @@ export class Cloud4Disks {
     if (path.name !== volumeName(volume))
       throw new DriverError(
         'InvalidParameters',
-        `disk ${handle} does not belong to the volume with uid ${volume.uid}: its disk is named ${volumeName(volume)}`,
+        `disk ${handle} does not belong to the volume with uid ${volume.uid}: the disk of this volume is named ${volumeName(volume)}`,
       );
     return ifFound(this.#requests.api.disk(this.#requests.callerOf(request), path));
   }

@@ -56,14 +56,14 @@ export async function checkPermissions(
     caller = requests.classCallerOf(request);
   } catch (thrown) {
     const unknown = allPermissions.map((each) => row(each, 'unknown'));
-    return withoutCredential('credentialsJSON', thrown, unknown, 'it needs a credential');
+    return withoutCredential('credentialsJSON', thrown, unknown, 'the check needs a credential');
   }
   const unknown = (message: string): readonly PermissionReport[] =>
     allPermissions.map((each) => row(each, 'unknown', message));
   const { zone = '' } = request.parameters;
   const withoutProject = ({ message }: DriverError): readonly PermissionReport[] => {
     const missing = { permission: 'parameter project', needed: 'every call of the provider' };
-    return [{ ...missing, state: 'missing', message }, ...unknown('it needs a project')];
+    return [{ ...missing, state: 'missing', message }, ...unknown('the check needs a project')];
   };
   let project: string;
   try {
@@ -121,7 +121,7 @@ async function testPermissions(
       api.snapshot(caller, { project, name: absentName }),
     ),
     ...unprovenPermissions.map((each) =>
-      row(each, 'unknown', 'only a snapshot shows it: the provider has no test without a change'),
+      row(each, 'unknown', 'the provider has no test of this permission that changes nothing'),
     ),
     ...(found.state === 'ok' ? [nodeReport(node, place, instance)] : []),
   ];
@@ -135,7 +135,8 @@ async function testedOn(
 ): Promise<readonly PermissionReport[]> {
   const all = (message: string): readonly PermissionReport[] =>
     permissions.map((each) => row(each, 'unknown', message));
-  if (name === undefined) return all('they are tested on the instance of the node');
+  if (name === undefined)
+    return all('the provider tests this on the instance of the node, which was not found');
   try {
     const granted = await test(
       name,
@@ -160,7 +161,8 @@ async function diskReports(
 ): Promise<readonly PermissionReport[]> {
   const names = diskPermissions.map(({ permission }) => permission);
   let granted: readonly string[] = [];
-  let message = 'the provider tests it on a disk, and the instance of the node shows none';
+  let message =
+    'the provider tests this on a disk, and the instance of the node has none or was not found';
   try {
     granted = await test(names);
   } catch (thrown) {
@@ -221,8 +223,9 @@ function snapshotResource(snapshot: CloudSnapshot): ProviderResource {
 }
 
 /**
- * Lists the disks in the zone of a class, which a warning names, and the snapshots of its project. Another warning
- * replaces what it may not list.
+ * Lists the disks in the zone of a class and the snapshots of its project that have the mark of the cluster; with
+ * `request.all` also those without the mark. One warning names the zone. If the credential may not list disks or
+ * snapshots, another warning replaces them.
  */
 export async function listResources(
   requests: Requests,

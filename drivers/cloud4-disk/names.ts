@@ -35,6 +35,7 @@ export function diskPathOf(text: string): DiskPath | undefined {
   return { project, zone, name };
 }
 
+/** Returns the handle of a snapshot, which is its path at the provider. */
 export function snapshotHandle({ project, name }: SnapshotPath): string {
   return `projects/${project}/global/snapshots/${name}`;
 }

@@ -68,6 +68,7 @@ export class Requests {
     return { identity: this.#identity(parameters), about: uid, signal };
   }
 
+  /** Like {@link callerOf}, for a call for a class. @throws DriverError InvalidParameters for an invalid key */
   classCallerOf({ parameters, signal }: ClassRequest): Caller {
     return { identity: this.#identity(parameters), about: 'check', signal };
   }

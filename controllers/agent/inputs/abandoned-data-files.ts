@@ -75,7 +75,8 @@ export async function sweepAbandonedDataFiles(own: string): Promise<readonly str
 }
 
 /**
- * Removes a folder that contains only the file with its owner. No-op if it contains other files or may not be removed.
+ * Removes a folder that contains nothing but the file with its owner. Keeps it if it contains other files or may not be
+ * removed; no-op if it does not exist.
  */
 export async function removeUnusedFolder(folder: string): Promise<void> {
   const expected = ['ENOENT', 'ENOTEMPTY', 'ENOTDIR', 'EPERM', 'EACCES'];

@@ -207,7 +207,7 @@ describe('data files', () => {
     await symlink(files.directory, join(base, 'link'));
     for (const name of ['open', 'link'])
       expect(await refusal(new DataFiles(join(base, name), base).open()), name).to.contain(
-        'not a directory owned by kedged',
+        'not a directory owned by the user of kedged',
       );
   });
 });

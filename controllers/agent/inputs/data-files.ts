@@ -24,8 +24,8 @@ import {
 /** In-memory file systems: the types tmpfs and ramfs of statfs(2). */
 const inMemory: readonly number[] = [0x01021994, 0x858458f6];
 /**
- * Modes of the directories and files of a set. Its workload may run as any user. Other users of the node can't enter
- * the parent directory.
+ * Modes of the directories and files of a set. Its workload may run as any user. Other users of the node can't reach
+ * them: the directories above the set are open to the user of kedged alone.
  */
 const modes = { directory: 0o755, file: 0o444 };
 /** The symbolic link that switches all files of a version atomically. */
@@ -38,8 +38,8 @@ export function dataFilesDirectory(dataDirectory: string): string {
 }
 
 /**
- * In-memory directories of small files for workloads, which keeps secret values off the disk, swap apart. Changes are
- * atomic by a symbolic link, as in Kubernetes.
+ * In-memory directories of small files for workloads. They keep secret values off the disk, except for swap. A
+ * symbolic link switches all files of a set at once, as in Kubernetes.
  */
 export class DataFiles {
   readonly #directory: string;
@@ -47,7 +47,8 @@ export class DataFiles {
 
   /**
    * @param directory created by {@link open}, readable only by the daemon's user
-   * @param dataDirectory owner of the files; once it is deleted, other daemons remove them
+   * @param dataDirectory owner of the files. Once it is deleted, the next start of another daemon of the same user and
+   * mount namespace removes the files that no process has mounted.
    */
   constructor(directory: string, dataDirectory: string) {
     this.#directory = directory;
@@ -70,7 +71,7 @@ export class DataFiles {
     const ours = found.uid === process.getuid?.() && (found.mode & 0o077) === 0;
     if (!found.isDirectory() || !ours)
       throw new Error(
-        `${this.#directory} is not a directory owned by kedged with mode 0700; remove it`,
+        `${this.#directory} is not a directory owned by the user of kedged with mode 0700; remove it`,
       );
     const { type } = await statfs(this.#directory);
     if (!inMemory.includes(type))
@@ -81,7 +82,10 @@ export class DataFiles {
     await writeFile(join(this.#directory, ownerFile), owner, { mode: 0o600 });
   }
 
-  /** Removes the files of daemons whose data directory was deleted. @returns the removed folders */
+  /**
+   * Removes the files of daemons of the same user and mount namespace whose data directory was deleted, unless a process
+   * has them mounted. @returns the removed folders
+   */
   sweep(): Promise<readonly string[]> {
     return sweepAbandonedDataFiles(this.#directory);
   }
@@ -92,12 +96,13 @@ export class DataFiles {
   }
 
   /**
-   * Replaces the files of a set atomically, and creates its directory if it is missing.
+   * Replaces the files of a set, and creates its directory if it is missing. The contents change atomically; afterwards
+   * names at the top of the set are added and removed one by one.
    * @param files the contents by relative path
    */
   async write(owner: string, set: string, files: ReadonlyMap<string, string>): Promise<void> {
     const directory = this.at(owner, set);
-    // Nothing is written through a link, and nothing foreign stays in the way.
+    // A link or file in place of a directory is removed: it must not redirect or block the write.
     for (const each of [dirname(directory), directory])
       if (!(await isPlainDirectory(each))) await rm(each, { force: true });
     await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -178,9 +183,11 @@ export class DataFiles {
   }
 
   /**
-   * The remains of a set: other programs and users may remove it, for example at the end of a session.
-   * @param paths those of its files
-   * @returns `incomplete` also if a link leads elsewhere; `absent` without its directory, which a workload that mounted it does not see again
+   * Returns how much of a set exists; contents are not compared. Other programs of the user, and root, may have removed
+   * files, for example at the end of a login session.
+   * @param paths the relative paths of its files
+   * @returns `incomplete` if a file is missing or a link points elsewhere; `absent` without the directory of the set. A
+   * workload that mounted a removed directory does not see one that replaces it.
    */
   async remainsOf(
     owner: string,
@@ -201,7 +208,7 @@ export class DataFiles {
     return 'whole';
   }
 
-  /** Uids of owners with files. */
+  /** Uids of the instances that have a directory. */
   async owners(): Promise<readonly string[]> {
     return (await readdir(this.#directory)).filter((name) => name !== ownerFile);
   }

@@ -155,4 +155,38 @@ describe('data mounts', () => {
       expect(place.writes, 'written again').to.equal(2);
     });
   });
+
+  it('a missing input of a running workload is not said to delay a start', async () => {
+    const place = new Place('/nowhere', '/nowhere/data');
+    place.problem = undefined;
+    const found: object[] = [];
+    const configmaps = { get: () => found[0] } as unknown as Lister<Configmap>;
+    const secrets = { get: () => undefined } as unknown as Lister<Secret>;
+    const sources = { configmaps, secrets, sealer: new Sealer(Buffer.alloc(32)) };
+    const mounts = new DataMounts(place, sources, silentLogger);
+    const messageOf = async (
+      template: Instance['template'],
+      isRunning: boolean,
+    ): Promise<string> => {
+      const outcome = await mounts.write({ ...instance, template }, isRunning);
+      return outcome.type === 'missing' ? outcome.message : '';
+    };
+    const whole = { configmapMounts: [{ name: 'c', mountPath: '/c' }] };
+    const item = {
+      configmapMounts: [{ name: 'c', mountPath: '/c', items: [{ key: 'k', path: 'p' }] }],
+    };
+    expect(await messageOf(whole, false)).to.match(
+      /the start of the instance is retried automatically$/,
+    );
+    expect(await messageOf(whole, true)).to.match(
+      /create it, and the files of the instance are updated automatically$/,
+    );
+    found.push({ name: 'c', namespace: 'default', data: {}, metadata });
+    expect(await messageOf(item, false)).to.match(
+      /the start of the instance is retried automatically$/,
+    );
+    expect(await messageOf(item, true)).to.match(
+      /add the key, and the files of the instance are updated automatically$/,
+    );
+  });
 });

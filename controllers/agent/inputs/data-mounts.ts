@@ -13,7 +13,10 @@ import { inputMessages } from '../../messages/inputs.js';
 /** The mounted files of a workload from secrets and configmaps, or the missing input. */
 export type DataMountsOutcome =
   | { readonly type: 'ready'; readonly mounts: readonly WorkloadMount[] }
-  /** A secret, a configmap or a key of one does not exist. Its creation queues the instance. */
+  /**
+   * A secret, a configmap or a key of one does not exist, or a key can't be a file name. A change of the object queues
+   * the instance.
+   */
   | { readonly type: 'missing'; readonly message: string }
   /** The files could not be written. The write can be retried. */
   | { readonly type: 'failed'; readonly message: string }
@@ -72,8 +75,8 @@ export class DataMounts {
   }
 
   /**
-   * Prepares the directory, and removes the files of deleted instances and of daemons whose data directory was deleted.
-   * Logs a failure.
+   * Prepares the directory, and removes the files of deleted instances and those that {@link DataFiles.sweep} removes.
+   * Logs a failure. If the directory was not opened, a later write opens it.
    * @param living uids of all instances
    */
   async open(living: ReadonlySet<string>): Promise<void> {
@@ -94,9 +97,10 @@ export class DataMounts {
   }
 
   /**
-   * Writes the changed and the removed files of an instance. If an input is missing, the previous files are kept for a
-   * running workload.
-   * @param isRunning whether a workload has mounted the directories. It does not see one that replaces a removed one.
+   * Writes the sets of files of an instance that changed or that are incomplete on the node. If an input is missing,
+   * the previous files of its set are kept.
+   * @param isRunning whether a workload has mounted the directories. Then a directory that was removed is not created
+   * again, because the workload would not see it.
    */
   async write(instance: Instance, isRunning: boolean): Promise<DataMountsOutcome> {
     try {
@@ -121,7 +125,7 @@ export class DataMounts {
     const { uid } = instance.metadata;
     const mounts: WorkloadMount[] = [];
     for (const entry of entries) {
-      const content = this.#contentOf(entry, instance.namespace);
+      const content = this.#contentOf(entry, instance.namespace, isRunning);
       if ('problem' in content)
         return { type: 'missing', message: `${entry.field}: ${content.problem}` };
       const source = this.#files.at(uid, entry.set);
@@ -142,6 +146,7 @@ export class DataMounts {
     return { type: 'ready', mounts };
   }
 
+  /** Removes the files of an instance. */
   async remove({ template, metadata }: Instance): Promise<void> {
     if (!this.#opened) return;
     if (!template.secretMounts?.length && !template.configmapMounts?.length) return;
@@ -150,18 +155,22 @@ export class DataMounts {
     await this.#files.remove(metadata.uid);
   }
 
+  /** Removes the directory if no instance has files in it. */
   async close(): Promise<void> {
     if (this.#opened) await this.#files.close();
   }
 
-  #contentOf({ kind, mount }: Entry, namespace: string): Content {
+  #contentOf({ kind, mount }: Entry, namespace: string, isRunning: boolean): Content {
     const { secrets, configmaps, sealer } = this.#sources;
+    const next = isRunning
+      ? 'the files of the instance are updated automatically'
+      : 'the start of the instance is retried automatically';
     const key = `${namespace}/${mount.name}`;
     const object: Secret | Configmap | undefined =
       kind === 'secret' ? secrets.get(key) : configmaps.get(key);
     if (!object)
       return {
-        problem: `${inputMessages[kind].missing.format({ object: key })}; create it, and the start of the instance is retried automatically`,
+        problem: `${inputMessages[kind].missing.format({ object: key })}; create it, and ${next}`,
       };
     const names = Object.keys(object.data ?? {});
     const items = mount.items?.length
@@ -170,7 +179,7 @@ export class DataMounts {
     const lacking = items.find((item) => !names.includes(item.key));
     if (lacking)
       return {
-        problem: `${inputMessages[kind].keyMissing.format({ object: key, key: lacking.key })}; add the key, and the start of the instance is retried automatically`,
+        problem: `${inputMessages[kind].keyMissing.format({ object: key, key: lacking.key })}; add the key, and ${next}`,
       };
     const odd = items.find((item) => filePathProblem(item.path) !== undefined);
     if (odd)

@@ -54,7 +54,7 @@ describe('the variables of a workload', () => {
       const outcome = of({ envFrom: [{ configmap, prefix: 'P_' }] });
       const message = outcome.type === 'missing' ? outcome.message : '';
       expect(message).to.equal(
-        `envFrom: configmap ns/${configmap} can't be used as variables because of its key "KEY": ${reason}; change it, or mount it as a file (configmapMounts)`,
+        `envFrom: configmap ns/${configmap} can't be used as variables because of its key "KEY": ${reason}; change the key or its value, or mount the object as files (configmapMounts) and remove it from envFrom`,
       );
     }
     expect(of({ envFrom: [{ configmap: 'fits' }] })).to.include({ type: 'ready' });

@@ -61,7 +61,7 @@ export function environmentOf(instance: Instance, sources: EnvironmentSources): 
       if (problem !== undefined)
         return {
           type: 'missing',
-          message: `envFrom: ${keyUnfit.format({ object, key })}: ${problem}; change it, or mount it as a file (${from.secret ? 'secretMounts' : 'configmapMounts'})`,
+          message: `envFrom: ${keyUnfit.format({ object, key })}: ${problem}; change the key or its value, or mount the object as files (${from.secret ? 'secretMounts' : 'configmapMounts'}) and remove it from envFrom`,
         };
       env[variable] = value;
     }

@@ -5,7 +5,7 @@ import { DataMounts, type DataMountsOutcome } from './data-mounts.js';
 import { environmentOf, type EnvironmentSources } from './environment.js';
 import type { WorkloadMount } from '../runtime/runtime.js';
 
-/** The inputs of a workload from secrets and configmaps, or the missing one. */
+/** The inputs of a workload from secrets and configmaps, or why they are not ready. */
 export type WorkloadInputsOutcome =
   | {
       readonly type: 'ready';
@@ -29,7 +29,10 @@ export class WorkloadInputs {
     return this.#mounts.open(living);
   }
 
-  /** The variables and files of a workload, before its start. */
+  /**
+   * Returns the variables of a workload, and writes its files, before its start.
+   * @throws StatusError Internal if a value of a secret can't be opened as a variable
+   */
   async of(instance: Instance): Promise<WorkloadInputsOutcome> {
     const environment = environmentOf(instance, this.#sources);
     if (environment.type === 'missing') return environment;
@@ -48,6 +51,7 @@ export class WorkloadInputs {
     return this.#mounts.remove(instance);
   }
 
+  /** Removes the directory if no instance has files in it. */
   close(): Promise<void> {
     return this.#mounts.close();
   }

@@ -41,8 +41,8 @@ interface Launch {
  * Starts supervisors from a small process. The time of a fork grows with the memory of the forking process and blocks
  * its event loop. A daemon with many objects uses much memory.
  *
- * The process is started at the first launch, and again if it ended. It ends with the daemon; its supervisors keep
- * running.
+ * The process is started at the first launch, and at the next launch after it ended. It ends with the daemon; the
+ * supervisors keep running.
  */
 export class Launcher {
   readonly #script: string;
@@ -62,7 +62,7 @@ export class Launcher {
     return this.#process.launch(request);
   }
 
-  /** Ends the process. */
+  /** Ends the process. Its supervisors keep running. */
   close(): void {
     this.#process?.close();
   }
@@ -89,8 +89,8 @@ class LauncherProcess {
     this.#child.unref();
     this.#child.channel?.unref();
     this.#child.on('message', (outcome) => this.#take(outcome as Outcome));
-    this.#child.once('error', ({ message }) => this.#end(message));
-    this.#child.once('disconnect', () => this.#end('it ended'));
+    this.#child.once('error', ({ message }) => this.#end(`failed: ${message}`));
+    this.#child.once('disconnect', () => this.#end('ended'));
   }
 
   get isUsable(): boolean {
@@ -124,9 +124,9 @@ class LauncherProcess {
     if (this.#child.connected) this.#child.disconnect();
   }
 
-  #end(why: string): void {
+  #end(outcome: string): void {
     this.#hasFailed = true;
-    const message = `the process that starts workloads failed: ${why}`;
+    const message = `the process that starts workloads ${outcome}`;
     for (const id of [...this.#launches.keys()]) this.#take({ id, type: 'failed', message });
   }
 

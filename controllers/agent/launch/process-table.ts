@@ -4,7 +4,7 @@ import { access } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
-/** Exit code of `flock` for a held lock. */
+/** Exit code that `flock` returns for a held lock, by an option. */
 const lockedCode = 75;
 
 /** Search path of host programs. */

@@ -7,10 +7,11 @@ const run = promisify(execFile);
 const options = { env: { PATH: programPath, LC_ALL: 'C' }, maxBuffer: 16 * 1024 * 1024 };
 
 /**
- * Removes a directory that a workload wrote to. The workload may have passed descriptors of it to users and to other
- * workloads, which replace a directory by a link while it is removed. rm(1) of GNU opens each directory relative to the
- * one above it and follows no link, unlike the function of Node.js, which repeats paths. The directory above `path` may
- * be writable for kedged alone. No-op if the path does not exist.
+ * Removes a directory that a workload wrote to. The workload may have passed descriptors of the directory to users and
+ * to other workloads, which can replace a directory by a link during the removal. rm(1) of GNU opens each directory
+ * relative to the one above it and follows no link, unlike rm of node:fs, which resolves the whole path of each entry.
+ * No other user than that of kedged may have write access to the directory above `path`. No-op if the path does not
+ * exist.
  * @throws Error with the first message of rm(1) if something remains
  */
 export async function removeTree(path: string): Promise<void> {
@@ -19,8 +20,8 @@ export async function removeTree(path: string): Promise<void> {
     await run('rm', remove, options);
   } catch (error) {
     if (process.getuid?.() === 0) throw firstOf(error);
-    // Some directories may be closed to their own user, who passes them in a user namespace. chmod(1) would follow links
-    // that are swapped in.
+    // The mode of a directory may deny access to its own user. Root of a user namespace has access nevertheless. chmod(1)
+    // is not used, because it would follow a link that replaced the directory.
     await run('unshare', ['--user', '--map-root-user', '--', 'rm', ...remove], options).catch(() =>
       Promise.reject(firstOf(error)),
     );

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /**
- * The folder of the scripts that start workloads: beside the code in a package of both programs, otherwise the source
- * folder.
+ * The folder of the scripts that start workloads: beside the bundled code in the Debian package, otherwise in the source
+ * folder of the agent. Empty if there is none.
  */
 export const [scripts = ''] = [
   './supervisor',

@@ -2,9 +2,10 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 
 /**
- * Opens a file of a log. A workload with access to the folder may have replaced the file, so links are not followed,
- * and only a regular file is opened.
- * @throws Error ELOOP for a link, EACCES for other file types
+ * Opens a file of a log. A workload with access to the folder may have replaced the file, so a link at the end of the
+ * path is not followed, and only a regular file is opened.
+ * @param flags those of open(2); with O_CREAT the mode of the file is 0600
+ * @throws Error ELOOP for a link; for other file types EACCES, or the error of open(2), such as EISDIR or ENXIO
  */
 export async function openLog(path: string, flags: number): Promise<FileHandle> {
   // A pipe without a reader or writer would block the caller.

@@ -3,13 +3,13 @@ import { crc32 } from 'node:zlib';
 
 /** Bytes of a log that are read at once. */
 export const chunkBytes = 64 * 1024;
-/** A longer line is split, so memory is bounded for any output. */
+/** Maximum bytes of a line. A longer line is split, so memory is bounded for any output. */
 const lineBytesMax = 64 * 1024;
 
 /** The position after a line, where a reader resumes. */
 export interface LogPosition {
   readonly offset: number;
-  /** The checksum of the last bytes before the offset. */
+  /** The checksum of up to 64 bytes before the offset. */
   readonly check: number;
 }
 
@@ -38,7 +38,10 @@ export async function positionAt(file: FileHandle, offset: number): Promise<LogP
   return { offset, check: checkOf(bytes) };
 }
 
-/** Whether a position was taken in this file. */
+/**
+ * Whether a file may be the one in which a position was taken: it is long enough, and the checksum matches. True for
+ * every file at offset 0.
+ */
 export async function holds(file: FileHandle, { offset, check }: LogPosition): Promise<boolean> {
   if ((await file.stat()).size < offset) return false;
   return (await positionAt(file, offset)).check === check;
@@ -64,13 +67,14 @@ export class LineCutter {
     return { offset: this.#offset, check: checkOf(this.#tail) };
   }
 
-  /** The offset after the content that was cut, and the bytes before it. */
+  /** The offset after the content that was passed to {@link cut}, and up to 64 bytes before this offset. */
   get read(): { readonly offset: number; readonly before: Buffer } {
     const bytes = Buffer.concat([this.#tail, this.#rest.subarray(-checkBytes)]);
     const before = bytes.subarray(Math.max(0, bytes.length - checkBytes));
     return { offset: this.#offset + this.#rest.length, before };
   }
 
+  /** Yields the lines that end in a chunk, which must follow the previous one. Text after the last line is retained. */
   *cut(chunk: Buffer): Iterable<ReadLine> {
     this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     for (;;) {
@@ -83,12 +87,12 @@ export class LineCutter {
     this.#rest = Buffer.from(this.#rest);
   }
 
-  /** The text after the last line feed, if any. */
+  /** Yields the text after the last yielded line, if any. */
   *end(): Iterable<ReadLine> {
     if (this.#rest.length > 0) yield this.#take(this.#rest.length, 0);
   }
 
-  /** The end of the last complete character: a line must not be split within one. */
+  /** The end of the last complete UTF-8 character within `lineBytesMax`: a line must not be split within one. */
   #characterEnd(): number {
     let end = lineBytesMax;
     while (end > lineBytesMax - 4 && ((this.#rest[end] ?? 0) & 0xc0) === 0x80) end -= 1;
@@ -105,14 +109,17 @@ export class LineCutter {
   }
 }
 
-/** Cuts the content of a file after an offset. */
+/** Returns a cutter for the content of a file from an offset on. */
 export async function cutterAt(file: FileHandle, offset: number): Promise<LineCutter> {
   const tail = Buffer.alloc(Math.min(checkBytes, offset));
   await file.read(tail, 0, tail.length, offset - tail.length);
   return new LineCutter(offset, tail);
 }
 
-/** The rest of a file that no longer grows, or the part of a growing file before an offset. */
+/**
+ * Yields the lines of a file that no longer grows, or of the part of a growing file before `to`. Text after the last
+ * line feed is a line.
+ */
 export async function* restOf(
   file: FileHandle,
   from: number,

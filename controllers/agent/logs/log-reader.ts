@@ -44,7 +44,10 @@ async function tailOffset(
   return { offset: 0, found: size > 0 ? found + 1 : 0 };
 }
 
-/** Watches a file. `next` resolves at the next change since its last call, or when the signal aborts. */
+/**
+ * Watches a file. `next` resolves once the file has changed since the previous call, when the watch fails, or when the
+ * signal aborts.
+ */
 function changed(path: string, signal: AbortSignal): { next(): Promise<void>; close(): void } {
   let dirty = false;
   let wake: () => void = () => undefined;
@@ -145,9 +148,10 @@ async function nextChunk(
 }
 
 /**
- * Lines of a log, first those of the rotated files. When the file is rotated, the rest of it is read where it was
- * copied to. With `follow` it waits for a missing file and for more lines until the signal aborts. Otherwise a missing
- * file has no lines.
+ * Yields lines of a log, first those of the rotated files. When the file is rotated, the rest of it is read from its
+ * copy. With `follow` the reader waits for a missing file and for more lines until the signal aborts, and an unfinished
+ * last line is not yielded. Without `follow` a missing file has no lines.
+ * @throws Error if a file of the log is not a regular file, or can't be read
  */
 export async function* readLines(path: string, options: LogOptions): AsyncIterable<ReadLine> {
   const { signal, follow } = options;

@@ -1,4 +1,4 @@
-/** Items of all sources in order of arrival; ends after the end of all sources. */
+/** Yields the items of all sources in order of arrival. Ends after the end of all sources, or with the first error. */
 export async function* merge<T>(sources: readonly AsyncIterable<T>[]): AsyncIterable<T> {
   const iterators = sources.map((source) => source[Symbol.asyncIterator]());
   const pending = new Map(iterators.map((iterator, at) => [at, step(iterator, at)]));

@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { openLogToRead } from './log-file.js';
 import { holds, type LogPosition, type ReadLine, restOf } from './log-lines.js';
 
-/** Number of rotated files: `<file>.1` is the newest. */
+/** Maximum number of rotated files. `<file>.1` is the newest. */
 export const rotatedMax = 3;
 
 /** A rotated file of a log. */
@@ -71,7 +71,7 @@ export async function choosePlace(
   }
 }
 
-/** The rotated file that contains a position; else the start of the oldest file. */
+/** The rotated file that contains a position; else the start of the oldest file, as lost output. */
 export async function choosePosition(
   logs: readonly RotatedLog[],
   position: LogPosition,

@@ -32,8 +32,8 @@ export class AbandonedWaits {
   }
 
   /**
-   * Requests the stop of the workloads without instances. Returns undefined if none remains; otherwise `key` waits, and
-   * the result ends its reconcile.
+   * Requests the stop of the workloads without instances. Returns undefined if none remains. Otherwise `key` waits, and
+   * the returned result ends its reconcile; after an error the result is a retry.
    */
   async stopFor(key: Request['key']): Promise<Result | undefined> {
     try {

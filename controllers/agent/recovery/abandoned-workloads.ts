@@ -15,12 +15,12 @@ interface Abandoned {
   readonly id: string;
 }
 
-/** The default grace period, because that of a deleted instance is unknown. */
+/** The default grace period, milliseconds, because that of a deleted instance is unknown. */
 const graceMs = 30_000;
 
 /**
- * Workloads on this node whose instances were deleted or moved while the node was disconnected. They must end
- * before another workload uses their volumes.
+ * Workloads on this node without an instance on this node: the instance was deleted or moved, for example while the node
+ * was disconnected. The workloads must end before another workload uses their volumes.
  */
 export class AbandonedWorkloads {
   readonly #options: AbandonedWorkloadsOptions;

@@ -23,8 +23,9 @@ export interface RecoveryOptions {
 const thawMsMax = 30_000;
 
 /**
- * Thaws file systems that a killed daemon left frozen, for at most 30 s. Failures are logged. Runs before controllers
+ * Thaws file systems that a killed daemon left frozen, for at most 30 s. Logs a thaw that fails. Runs before controllers
  * and agent start, when the journal has no freezes of this process.
+ * @throws Error if the journal can't be replayed
  */
 export async function thawLeftovers(
   options: RecoveryOptions & { readonly clock: Clock },
@@ -48,8 +49,9 @@ export async function thawLeftovers(
 }
 
 /**
- * Unmounts and detaches what a killed daemon left, except for volumes whose uid is wanted. Failures are logged; the
- * next start retries.
+ * Unmounts and detaches the mounts and loop devices that a killed daemon left, except for volumes whose uid is wanted.
+ * Logs those that can't be undone; the next start retries them.
+ * @throws Error if the journal can't be replayed
  */
 export function detachLeftovers(
   options: RecoveryOptions,

@@ -1,6 +1,6 @@
 const prefixCharacters = 8;
 
-/** The prefix of a cluster id in names that the clusters of one machine share. */
+/** The first 8 characters of a cluster id. They distinguish the names that clusters on one machine choose. */
 export function clusterPrefix(cluster: string): string {
   return cluster.slice(0, prefixCharacters);
 }

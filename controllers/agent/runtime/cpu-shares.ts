@@ -1,4 +1,4 @@
-/** Period of CPU quotas in the kernel; its default. */
+/** Period of CPU quotas: the default of the kernel. */
 export const periodMicroseconds = 100_000;
 
 /** The kernel's bounds of CPU shares. */

@@ -41,7 +41,7 @@ export interface WorkloadSpec extends WorkloadRights, WorkloadNetwork {
   readonly service?: string;
   /** Image reference of a container; absent for a process. */
   readonly image?: string;
-  /** The pull policy; default: if the node does not have the image. */
+  /** The pull policy; default `missing`: only if the node does not have the image. */
   readonly imagePull?: 'missing' | 'always' | 'never';
   /** Digest of the image of its previous run. It overrides the tag, unless the pull policy is `always`. */
   readonly pinnedImage?: string;
@@ -158,7 +158,7 @@ export interface Runtime {
   requestStop(id: string, graceMs: number): Promise<StopProgress>;
   /** Like {@link requestStop}, repeated until the workload ended. For a shutdown, never for a reconcile. */
   stop(id: string, graceMs: number): Promise<void>;
-  /** Removes the runs and the log of an ended workload. */
+  /** Removes the runs and the log of an ended workload. No-op for an unknown id. */
   remove(id: string): Promise<void>;
   /** The retained output of all runs. @throws Error if it can't be read */
   readLog(id: string, request: LogRequest): AsyncIterable<LogLine>;

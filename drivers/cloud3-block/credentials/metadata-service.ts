@@ -75,8 +75,8 @@ export class MetadataService {
   }
 
   /**
-   * The error of a call for which the service gave no credentials. CredentialsRejected if the instance has none,
-   * otherwise Unavailable.
+   * The error of a call for which the service gave no credentials. CredentialsRejected if the instance has no role or
+   * the service is switched off, otherwise Unavailable.
    * @param endpoint the origin of the service
    */
   async refusal(endpoint: string, signal: AbortSignal): Promise<DriverError> {

@@ -1,9 +1,9 @@
 /**
- * The errors of drivers, a closed set: the controller decides by kind. The message has the provider's message, and
- * `cause` its error. Neither may contain a secret.
+ * The errors of drivers. Their kinds are a closed set, by which the controllers decide. Neither the message nor `cause`
+ * may contain a secret.
  */
 
-/** Names of the error classes. */
+/** The kinds of errors. {@link errorClasses} has the class of each kind. */
 export type DriverErrorKind =
   | 'NotFound'
   | 'AlreadyExists'
@@ -116,8 +116,8 @@ export class DriverError extends Error {
 }
 
 /**
- * The class of each kind. `final`: a retry fails too. `retry`: a retry may succeed. `unknown`: the call may have been
- * executed.
+ * The class of each kind. `final`: a retry fails until the parameters, the credential or the resource are changed.
+ * `retry`: a retry may succeed. `unknown`: the call may have been executed.
  */
 export const errorClasses = {
   NotFound: 'final',

@@ -19,8 +19,8 @@ export interface ErrorRow {
   /** The action that a user or operator must take; appended to the message. */
   readonly remedy?: string;
   /**
-   * Delay until the call is repeated, milliseconds. With kind Throttled, the call then answers Pending instead of
-   * failing.
+   * Delay until the call is repeated, milliseconds; default for kind Throttled: 60,000. After a refusal by the rate limit
+   * (status 429, or `rateLimit`), a delay in the headers of the answer overrides it.
    */
   readonly retryAfterMs?: number;
   /** The rate limit of the credential was exceeded: no request is made until the delay is over, as after status 429. */

@@ -62,9 +62,10 @@ const credentialsMax = 1_000;
 const throttledMs = 60_000;
 
 /**
- * A client of a provider's HTTP interface with JSON bodies and bearer tokens. Each call has a deadline, takes one
- * request of its credential's budget, and is journaled. The client makes no retry. It throws only DriverError: without
- * a readable answer, Timeout for a call that may have changed something or was cancelled, and Unavailable for others.
+ * A client of a provider's HTTP interface, with JSON bodies and bearer tokens or with requests that an SDK has signed.
+ * Each call has a deadline, takes one request of its credential's budget, and is journaled once it has its slot. The
+ * client makes no retry. It throws only DriverError: without a readable answer, Timeout for a call that may have changed
+ * something or was cancelled, and Unavailable for a read or a request that was not sent.
  */
 export class ProviderClient {
   readonly journal = new CallJournal();
@@ -247,7 +248,8 @@ export class ProviderClient {
   }
 
   /**
-   * Returns the delay that a refusal by the rate limit requests, milliseconds: at least a second, else `otherwiseMs`.
+   * Returns the delay that a refusal by the rate limit requests, milliseconds: at least a second, and at most an hour if
+   * the answer has the time of the retry instead of a delay. Without either, returns `otherwiseMs`.
    */
   #retryAfter({ headers }: TransportReply, otherwiseMs = throttledMs): number {
     const seconds = Number(headers['retry-after'] ?? Number.NaN);

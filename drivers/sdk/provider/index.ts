@@ -1,6 +1,7 @@
 /**
  * The common part of drivers for cloud providers: request budgets, deadlines, journals, error tables and operations. A
- * driver adds the paths, fields and error table of its provider. It is loaded when the first such driver is used.
+ * driver adds the paths, fields and error table of its provider. This module is loaded when the first such driver is
+ * used.
  */
 export { Fields } from '../http/answer-fields.js';
 export { CallJournal } from '../http/call-journal.js';

@@ -30,7 +30,7 @@ function quoted(path: string): string {
 
 const here = fileURLToPath(import.meta.url);
 
-/** The place of a program that consists of this module's file, or of a bundle that contains it. */
+/** The place of a program whose code is in a file: the folder with the `node_modules` that resolve its packages. */
 export function placeOf(file: string): PackagePlace {
   const [above = '', inside] = file.split(`${sep}node_modules${sep}`);
   if (inside !== undefined)
@@ -73,8 +73,9 @@ function neededBy(folder: string): readonly string[] {
 }
 
 /**
- * Whether a package is installed, with all that it needs. Only the file system is asked: Node.js 20 remembers forever
- * that a package.json is absent, so that a package which was looked for too early would need a restart.
+ * Whether a package is installed, with all its dependencies. Reads the file system instead of calling the module
+ * loader: the loader of Node.js 20 caches that a package.json is absent, so a package that is installed after such a
+ * lookup would need a restart.
  */
 function isInstalled(name: string, from: string): boolean {
   const known = new Set<string>();
@@ -111,7 +112,7 @@ export function requireInstalled(
   );
 }
 
-/** The packages that are loaded, by place and name: they are not looked for again. */
+/** The loaded packages by place and name. They are not looked up again. */
 const loaded = new Map<string, unknown>();
 
 /**

@@ -2,8 +2,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Driver } from '../contract/driver.js';
 
 /**
- * Runs steps that each take long, with a turn of the event loop before each of them, so that other work runs between
- * them. A step that fails is left out: what needs its result fails later with its own error.
+ * Runs long synchronous steps with a turn of the event loop before each of them, so that other work runs between them.
+ * Ignores the error of a step: the code that needs its result reports an error of its own later.
  */
 export async function inTurns(steps: readonly (() => unknown)[]): Promise<void> {
   for (const step of steps) {
@@ -16,7 +16,7 @@ export async function inTurns(steps: readonly (() => unknown)[]): Promise<void> 
   }
 }
 
-/** Makes work run once, also for callers at the same time. After a failure it runs again. */
+/** Wraps work so that it runs once. Concurrent calls share the run, and the next call after a failure runs it again. */
 export function once<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
   return () => {
@@ -29,8 +29,8 @@ export function once<T>(work: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * Loads the package of a driver before its calls of the provider, in turns of the event loop. A call whose package is
- * missing is made nevertheless: it may need none, and else reports it.
+ * Loads the package of a driver before each call of the driver that may call the provider. The call is made even if the
+ * package can't be loaded: it may not need the package, and otherwise reports the failure.
  */
 export function loadedFirst(driver: Driver, load: () => Promise<unknown>): Driver {
   const first =

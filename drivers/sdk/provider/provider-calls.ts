@@ -61,9 +61,10 @@ export function inOrder<T>(
 const unknownOutcomes: readonly DriverError['kind'][] = ['Timeout', 'Unavailable'];
 
 /**
- * Deletes a resource that the driver found. One that was found by its name is recorded first: the store refuses the
- * record of a process that no longer leads. What its successor has created under the same name is not deleted then.
- * The record stays until it is known that the deletion was not executed, or until {@link endDeletion}.
+ * Deletes a resource that the driver found. The deletion of a resource that was found by its name is recorded first.
+ * The store refuses the record of a process that no longer leads, so such a process does not delete a resource that its
+ * successor created under the same name. The record stays until it is known that the deletion was not executed, or
+ * until {@link endDeletion}.
  */
 export async function deleteFound(
   { operations, handle }: Pick<DeleteRequest, 'operations' | 'handle'>,

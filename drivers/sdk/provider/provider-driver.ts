@@ -6,7 +6,7 @@ import type { ProviderClient } from '../http/provider-client.js';
 
 /** Minimum delay until a call is repeated, milliseconds. */
 const pollMsMin = 100;
-/** Calls of the provider in an error or a Pending answer. */
+/** Maximum number of calls of the provider in an error or a Pending answer. */
 const reportedCalls = 5;
 
 /** Converts an error Throttled with a retry delay to the answer Pending. Returns undefined for other errors. */
@@ -32,8 +32,9 @@ function deferred<R extends { readonly isBackground?: boolean; readonly signal: 
 /**
  * A driver over a provider's client. A call that the rate limit or another action delays answers Pending, so that it is
  * repeated at the time of its slot and no attempt is counted: a refusal by the rate limit is not a failure of the
- * volume. The age of operations in progress is recorded for metrics. Errors and Pending answers have the last calls of
- * the provider.
+ * volume. `observe` and `observeSnapshot` can't answer Pending and throw Throttled. The age of operations in progress is
+ * recorded for metrics. Errors and Pending answers of the calls for a volume or snapshot have its last calls of the
+ * provider.
  */
 export function providerDriver(driver: Driver, client: ProviderClient): Driver {
   const recent = (uid: string): readonly JournaledCall[] =>

@@ -83,7 +83,7 @@ describe('snapshots of cloud1-volume', () => {
     );
     const ofOther = { ...one.request(), handle, snapshot: { ...snapshot, uid: 'snap-2' } };
     expect((await refusalOf(driver.observeSnapshot(ofOther))).message).to.contain(
-      'it is not of snapshot snap-2; if it was renamed, give it the name kedge-snap-2 again',
+      'it does not belong to the snapshot with uid snap-2; if it was renamed, give it the name kedge-snap-2 again',
     );
     const other = { ...volume('uid-2').request(), handle: one.handle };
     expect((await refusalOf(driver.observe(other))).message).to.contain(
