@@ -5,7 +5,7 @@ import { nextRetryText, requestText } from '../cause/index.js';
 import { recentEvents } from '../event/recent.js';
 import type { DriverOperation } from '../volume/kind.js';
 
-/** A line of a description; undefined for an absent value. */
+/** A line of a description; undefined for an absent or empty value. */
 export function field(
   name: string,
   value: string | number | undefined,

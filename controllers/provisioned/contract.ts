@@ -44,7 +44,7 @@ export type Report = Partial<Pick<Provisioned, 'attempts' | 'conditions' | 'last
   readonly reason?: Reason;
 };
 
-/** The properties of one kind. */
+/** The properties in which volumes and snapshots differ. */
 export interface ProvisionedKind<T extends Provisioned, F extends string> {
   readonly kind: Kind<T, F>;
   /** Name of the controller: operations are recorded under it. */

@@ -30,7 +30,7 @@ export type SnapshotAction =
   | { readonly type: 'probe' }
   | { readonly type: 'startDeleting'; readonly status: NextSnapshotPhase }
   | { readonly type: 'delete' }
-  /** No driver was called: delete only the object. */
+  /** Deletes only the object: no driver was called, the copy was deleted, or the reclaim policy keeps it. */
   | { readonly type: 'forget' };
 
 /** Outcomes of a deletion that may be permanent: refused parameters, and a credential such as that of a closed account. */

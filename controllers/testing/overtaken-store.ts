@@ -15,7 +15,7 @@ const singleWrites: readonly PropertyKey[] = ['create', 'update', 'updateStatus'
 
 type Transact = ObjectStore['transact'];
 
-/** Wraps a store with an otherwise unchanged behaviour. */
+/** Wraps a store. Only the writes and reads that the caller names are overtaken; everything else is unchanged. */
 export function overtakenStore(inner: ObjectStore): OvertakenStore {
   let race:
     | { isMeant: (operation: Operation) => boolean; other: () => Promise<unknown> }

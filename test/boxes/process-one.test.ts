@@ -143,7 +143,7 @@ for (const who of everybody)
       await current.daemon.run([join(shared, 'own/program')]);
       const { refused } = (await current.daemon.ended()) as { readonly refused?: string };
       expect(refused).to.equal(
-        `command ${shared}/own/program does not exist; ${shared} holds volumes (storage.hostPathAllowlist), of which a workload sees its own alone: mount one`,
+        `command ${shared}/own/program does not exist; ${shared} holds volumes (storage.hostPathAllowlist), and a workload sees only its own: mount a volume with the file`,
       );
     });
 

@@ -1,13 +1,14 @@
 #!/bin/sh
 # Process 1 of a workload's pid namespace: builds a root of its own in the new mount namespace, binds the volumes
-# into it, and starts the workload. From then on it forwards signals, reaps processes that lost their parent, and
-# ends with the exit code of the workload. Nothing it creates is on the host: mount points live on tmpfs.
+# into it, and starts the workload. Then it forwards signals, reaps processes that lost their parent, and ends with the
+# exit code of the workload. It creates mount points on tmpfs only. On the host it creates files in the folder of the
+# run, and the missing directories of a subPath in a volume.
 #
-# Of the host's mounts the workload gets only those of the system (see system_mount) and those that
-# its working directory and its command are on. A mount namespace keeps every mount in it busy.
+# The workload gets only those mounts of the host that belong to the system (see system_mount) or have its working
+# directory or its command. Others stay out, because a mount namespace keeps every mount in it busy.
 #
-# Each start runs this script, so it starts few programs: one that handles many files or mounts
-# rather than one for each, and builtins where they do.
+# Each start runs this script, so it starts few programs: one for many files or mounts instead of one for each, and
+# builtins where possible.
 #
 # usage: enter.sh RUN_DIRECTORY WORKING_DIRECTORY COMMAND [ARGUMENT...]
 set -eu
@@ -18,7 +19,7 @@ shift 2
 tab=$(printf '\t')
 newline='
 '
-# The reason why the command does not run, for observers; the log has it, too.
+# The reason why the command does not run, for observers. The log has the reason too.
 exec 8>"$directory/refused"
 refuse() {
   code=$1
@@ -31,17 +32,17 @@ fail() {
   refuse 125 "can't set up the workload's mounts: $*"
 }
 
-# Sets $identity to the pid that the host knows this process by, and its start in clock ticks since boot.
+# Sets $identity to the pid of this process on the host, its start in clock ticks since boot, and the word box.
 find_identity() {
-  # The host's /proc is still there.
+  # /proc is still that of the host.
   read -r line </proc/self/stat
   # shellcheck disable=SC2086
   set -- ${line%% *} ${line##*) }
   identity="$1 ${21} box"
 }
 
-# An end before the workload is started is on record as an end of the workload. The supervisor opened the files:
-# opened here they would hold the host's mounts.
+# If this script ends before the workload is started, this is recorded as the end of the workload. The supervisor
+# opened the files, because files that are opened here would keep mounts of the host busy.
 find_identity
 # shellcheck disable=SC2154
 trap 'code=$?; echo "$identity" >&6; echo "$code" >&7' EXIT
@@ -53,7 +54,8 @@ find_user() {
   done </proc/self/status
 }
 
-# Sets $resolved to the path without symbolic links, as far as it exists.
+# Sets $resolved to the path without symbolic links. Empty if the path has a link and more than its last component is
+# missing.
 resolve() {
   resolved=$1
   case $1/ in
@@ -74,7 +76,7 @@ resolve() {
   resolved=$(readlink -f -- "$1" || :)
 }
 
-# Whether the path is a mount point that belongs to the system rather than to its owner's data.
+# Whether the path is a mount point of the system, not one of user data.
 system_mount() {
   case $1 in
   /proc | /proc/* | /sys | /sys/* | /dev | /dev/*) ;;
@@ -86,7 +88,7 @@ system_mount() {
   esac
 }
 
-# Whether the path is below one of the directories of temporary files, which show nothing of the host.
+# Whether the path is below a directory of temporary files. These directories are those of the run, not of the host.
 below_temporary() {
   case $1 in /tmp/* | /var/tmp/*) ;; *) return 1 ;; esac
 }
@@ -100,19 +102,19 @@ find_hidden() {
   done <"$directory/hidden"
 }
 
-# Plans to cover the directories that hold volumes of several workloads, and sets $shared to them, one a line: what
-# its own are is mounted later. The ones that every program needs are left as they are.
+# Plans to cover the directories that hold volumes of several workloads, and sets $shared to them, one a line. The
+# volumes of this workload are mounted later. Directories that every program needs are not covered.
 cover_shared() {
   shared=
   while IFS= read -r line; do
     resolve "$line"
     [ -d "$resolved" ] || continue
     case $resolved in
-    # They show nothing of the host.
+    # These are directories of the run.
     /tmp | /var/tmp) continue ;;
     / | /bin | /sbin | /lib* | /usr | /usr/bin | /usr/lib* | /usr/sbin | /etc | /proc | /proc/* | /sys | /sys/* | \
       /dev | /dev/* | /run | /nix | /nix/store | /gnu | /gnu/store | /var)
-      echo "kedge: volumes may be anywhere below $resolved (storage.hostPathAllowlist): this workload reads those of others" >&2
+      echo "kedge: volumes may be anywhere below $resolved (storage.hostPathAllowlist): this workload can read the volumes of other workloads there" >&2
       continue
       ;;
     esac
@@ -122,10 +124,10 @@ cover_shared() {
   done <"/.host$directory/shared"
 }
 
-# Refuses as refuse does, with the reason where path $3 is below a directory of volumes or of temporary files.
+# Calls refuse; if path $3 is below a directory of volumes or of temporary files, the message has the remedy.
 refuse_missing() {
   for line in $shared; do
-    case $3/ in "${line%/}"/*) refuse "$1" "$2; $line holds volumes (storage.hostPathAllowlist), of which a workload sees its own alone: mount one" ;; esac
+    case $3/ in "${line%/}"/*) refuse "$1" "$2; $line holds volumes (storage.hostPathAllowlist), and a workload sees only its own: mount a volume with the file" ;; esac
   done
   case $3 in
   /tmp/* | /var/tmp/*) refuse "$1" "$2; /tmp and /var/tmp are empty directories of each run: mount a volume, or keep the file elsewhere" ;;
@@ -141,7 +143,7 @@ hidden_from_it() {
   return 1
 }
 
-# Sets $words to the absolute paths that the workload is started with, each between a newline and a slash.
+# Sets $words to the absolute paths among the arguments, as given and without links, each between a newline and a slash.
 find_words() {
   words=$newline
   for word; do
@@ -169,7 +171,7 @@ sort_mounts() {
     line=${line#* }
     flags=${line%% *}$tab$target$newline$flags
     case $target in *\\*) target=$(printf '%b.' "$target") && target=${target%.} ;; esac
-    # The run has these two itself.
+    # The run has its own root and its own temporary directories.
     case $target in / | /tmp | /var/tmp | *"$newline"*) continue ;; esac
     list=dropped
     if below_temporary "$target"; then
@@ -187,7 +189,7 @@ sort_mounts() {
   done
 }
 
-# Sets $word to path $1 as a table of mounts has it.
+# Sets $word to path $1 with the escapes of a table of mounts.
 table_word() {
   word=
   rest=$1
@@ -220,7 +222,7 @@ plan() {
   printf '%s %s %s %s 0 0\n' "$planned" "$word" "$3" "$4" >&3
 }
 
-# Makes the mounts of table $1, in their order.
+# Mounts the entries of table $1 in their order.
 make_planned() {
   exec 3>&-
   said=$(mount --all --fstab "$1" 2>&1) || fail "$said"
@@ -232,8 +234,8 @@ read_only() {
   if [ "$user" != 0 ]; then keep_flags "$1"; fi
 }
 
-# Adds to $options what the mount of path $1 of the host has of nosuid, nodev and noexec: an ordinary user may not
-# take them away.
+# Adds nosuid, nodev and noexec to $options if the mount of path $1 of the host has them, because an ordinary user may
+# not remove them.
 keep_flags() {
   longest=
   found=
@@ -254,9 +256,9 @@ show() {
   plan "$1" "$2" none "$3$options"
 }
 
-# Plans to show a directory of this run, at $2, in place of $1, which is /tmp or /var/tmp: what is left in the host's
-# could be a program with the set-user-ID bit, and any user of the machine would have the rights of the workload's. A
-# directory takes no memory. No other user of the machine passes the folder of the run, which is its parent.
+# Plans to show a directory of this run at $2 in place of $1, which is /tmp or /var/tmp. In the directory of the host a
+# workload could leave a program with the set-user-ID bit, which would give its rights to any user of the machine. A
+# directory takes no memory, unlike a tmpfs. Other users of the machine can't enter the folder of the run above it.
 show_temporary() {
   own=$directory/temporary${1%/tmp}
   mkdir -p -- "$own"
@@ -279,8 +281,8 @@ make_proc() {
   done
 }
 
-# The devices that every program may use, at $1, with terminals and shared memory of its own. Devices on a read-only
-# mount can be written, but have their mode and owner, which those of the host would share.
+# Plans the devices that every program may use at $1, with terminals and shared memory of its own. Devices on a
+# read-only mount can be written, but their mode and owner, which are those of the host's devices, can't be changed.
 make_dev() {
   read_only /dev
   mkdir "$1/pts" "$1/shm"
@@ -313,7 +315,8 @@ make_sys() {
   done
 }
 
-# An empty /run at $1: the host's has the sockets of its services. What names are resolved with is shown.
+# Makes an empty /run at $1, because the host's has the sockets of its services. The files of the name resolver are
+# shown.
 make_run() {
   mount -t tmpfs -o nosuid,nodev,mode=0755 kedge "$1" || fail "no tmpfs"
   run=$1
@@ -349,8 +352,8 @@ show_directory() {
     done
     return
   fi
-  # An ordinary user can't leave out or unmount a single mount of the host. Directories that hold such
-  # ones are created again, entry by entry, unless that would take the user's own writes away.
+  # An ordinary user can't omit or unmount a single mount of the host. Directories with mounts to omit are created
+  # again, entry by entry, unless the user may write to them.
   case $dropped in
   *"$newline$1/"*)
     if [ "$1" != /run ] && [ ! -w "$1" ]; then
@@ -373,7 +376,7 @@ show_var_tmp() {
 }
 
 # Makes entries for those of directory $1 (or "" for the root) in directory $2, which is ours, and the
-# directories that further arguments name. Lists of more than some hundreds are worked off in parts.
+# directories that further arguments name. Lists of more than 500 are processed in parts.
 make_entries() {
   from=$1
   to=$2
@@ -474,9 +477,9 @@ provide() {
   mkdir -p "$1"
 }
 
-# Changes into directory $2 inside directory $1 of the host, one component at a time: what a link or anything
-# else swapped in meanwhile leads to is seen by where it went. The path of $1 has no link either: another workload may
-# write to the directory above it.
+# Changes into directory $2 inside directory $1 of the host, one component at a time, and creates missing components.
+# Compares the new directory after each step, so that a link that another program put there meanwhile is detected. The
+# path of $1 must have no link either, because another workload may write to the directory above it.
 enter_source() {
   cd -P "/.host$1" 2>/dev/null || return 1
   [ "$(pwd -P)" = "/.host${1%/}" ] || return 1
@@ -495,8 +498,8 @@ enter_source() {
   done
 }
 
-# Sets $programs to the directories that programs of the machine and their libraries come from, one a line: where
-# they are once links are followed. Those that are missing count as well, since a volume would make them.
+# Sets $programs to the directories of the programs of the machine and of their libraries without links, one a line.
+# Missing directories are included, because a volume could be mounted there.
 find_programs() {
   programs=
   searched=$PATH:/usr/local/lib:/usr/local/lib32:/usr/local/lib64
@@ -513,7 +516,7 @@ find_programs() {
   cd /
 }
 
-# Opens directory $1 as descriptor 5, unless programs that run on the way to the command come from there.
+# Opens directory $1 as descriptor 5. Fails if it contains programs that run before the command.
 open_target() {
   (cd -P "$1" 2>/dev/null) || fail "$1"
   cd -P "$1"
@@ -526,7 +529,7 @@ open_target() {
     hides_programs
     ;;
   esac
-  # The search path begins with directories that a machine may have nothing in, or elsewhere.
+  # The search path begins with directories that may be empty, or links, on a machine.
   for entry in $programs; do
     case $place/ in "$entry"/*) hides_programs ;; esac
     case $entry/ in "$place"/*) hides_programs ;; esac
@@ -538,9 +541,8 @@ hides_programs() {
   fail "a volume at $place would hide programs of the machine; choose another mountPath"
 }
 
-# Shows directory $2, or $4 inside it, at $3; $1 is rw or ro. A source may come from a secret: it
-# is not printed.
-# Descriptors are mounted, never a path that was checked before. A path through the daemon directory would show it.
+# Shows directory $2, or $4 inside it, at $3; $1 is rw or ro. A source may come from a secret, so it is not printed.
+# Descriptors are mounted instead of paths that were checked before. A volume with a directory of the daemon is refused.
 mount_volume() {
   provide "$3" || fail "$3"
   open_target "$3"
@@ -607,7 +609,7 @@ while IFS=$tab read -r mode source target inside; do
 done <"/.host$directory/binds"
 [ ! -d /.bind ] || rmdir /.bind
 
-# The daemon's own files (keys, database, other workloads' secrets) are no business of a workload.
+# Covers the files of the daemon: keys, database, and secrets of other workloads.
 exec 3>"/.host$directory/covers"
 covered=
 read_only /dev/null
@@ -689,6 +691,6 @@ trap - EXIT
 echo "$code" >&7
 exit "$code"
 '
-# Its variables are set last: none of them reaches a program before the command.
+# The variables of the workload are set last, so that none of them reaches a program that runs before the command.
 # shellcheck disable=SC2086
 exec /bin/sh -c "$first" kedge "$identity" setpriv $privileges -- $filter /bin/sh -c "$KEDGE_BECOME" kedge "$@"

@@ -4,7 +4,7 @@
 const { spawn } = require('node:child_process');
 const { closeSync, constants, fstatSync, openSync, renameSync, writeFileSync } = require('node:fs');
 
-/** Not through a link, and never waiting for the reader of a pipe. */
+/** Opens a log for appending. Does not follow a link at the end of the path, and does not wait for the reader of a pipe. */
 function openLog(path) {
   const { O_WRONLY, O_APPEND, O_NOFOLLOW, O_NONBLOCK } = constants;
   const log = openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK);

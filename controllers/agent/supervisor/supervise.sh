@@ -1,6 +1,6 @@
 #!/bin/sh
-# Starts one workload in namespaces of its own and records how it ends. It is no part of the
-# daemon, so a killed daemon takes neither the workload nor the record of its end with it.
+# Starts one workload in namespaces of its own and records how it ends. It is a process of its own, so that the workload
+# and the record of its end survive the daemon.
 #
 # usage: supervise.sh RUN_DIRECTORY root|user WORKING_DIRECTORY COMMAND [ARGUMENT...]
 #
@@ -34,7 +34,7 @@ exec 9>"$directory/claimed/lock"
 flock --nonblock 9 || exit 3
 
 enter=${0%/*}/enter.sh
-# What an ordinary user can't leave out goes at least when the host unmounts it.
+# An ordinary user can't omit single mounts of the host. With slave propagation they end when the host unmounts them.
 case $mode in
 root) set -- --propagation private -- /bin/sh "$enter" "$directory" "$@" ;;
 user) set -- --user --map-current-user --keep-caps --propagation slave -- /bin/sh "$enter" "$directory" "$@" ;;
@@ -55,7 +55,7 @@ esac
 workload=$!
 trap : HUP INT TERM
 
-# Earlier runs are over, and nothing reads their folders: a crash loop would leave files without end.
+# Earlier runs are over, and nothing reads their folders. Without their removal a crash loop would fill the disk.
 set -- "${directory%/*}"/run-*
 if [ $# -gt 1 ]; then
   number=${directory##*-}

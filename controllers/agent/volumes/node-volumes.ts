@@ -204,7 +204,7 @@ export class NodeVolumes {
     );
   }
 
-  /** Waits until the deadline at most. @throws DriverError Timeout there: the outcome of the operation is unknown */
+  /** Waits `ms`. @throws DriverError Timeout if `signal` is aborted, because the outcome of the operation is unknown then */
   async #wait(ms: number, signal: AbortSignal): Promise<void> {
     await sleep(this.#options.clock, ms, signal);
     if (signal.aborted)

@@ -20,7 +20,7 @@ export class SnapshotCreation {
 
   /**
    * S3: one transaction writes snapshot and source, so that the source is not deleted during the copy. The secrets are
-   * resolved first, so that no driver is called for a snapshot without a captured driver.
+   * resolved before it: if that fails, the snapshot has no captured driver, and its deletion calls none.
    */
   async start(
     situation: SnapshotSituation,

@@ -48,7 +48,7 @@ export type VolumeAction =
   | { readonly type: 'probe' }
   /** Deletes the data, then the object. */
   | { readonly type: 'reclaim'; readonly from: ReclaimedFrom }
-  /** Deletes the object, keeps the data. */
+  /** Deletes only the object: its data is kept, was deleted, or never existed. */
   | { readonly type: 'forget'; readonly from: 'Pending' | ReclaimedFrom }
   /** Requests the deletion of a volume that never had data, because its service was deleted. */
   | { readonly type: 'abandon' };

@@ -35,7 +35,7 @@ export class MessageQueue {
 
   /**
    * Yields the messages in order until the queue ends.
-   * @throws StatusError Cancelled if the client has not ended its stream
+   * @throws StatusError Cancelled once the call is over, if the client has not ended its stream
    */
   async *taken(): AsyncIterable<Buffer> {
     for (;;) {

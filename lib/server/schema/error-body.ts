@@ -62,7 +62,7 @@ export function errorBody(error: StatusError, requestId: string): ErrorBody {
   };
 }
 
-/** The error in the form of RFC 9457, with the fields of the other form in addition to the standard ones. */
+/** The error in the form of RFC 9457, with the fields of {@link errorBody} in addition to the standard ones. */
 export function problemBody(error: StatusError, requestId: string, status: number): object {
   const { code, message, reason, details } = errorBody(error, requestId);
   return {

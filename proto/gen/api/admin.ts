@@ -83,7 +83,7 @@ export interface Policy {
 }
 
 export interface Policy_Rule {
-  /** Plural names of kinds, or * */
+  /** Plural names of kinds, names of other resources, such as images, or *. */
   resources: string[];
   verbs: string[];
   /** Cluster-scoped kinds match only *. */

@@ -24,8 +24,8 @@ export interface AgentCall {
   /** The request to answer with Answer, within 10 s. */
   id: string;
   /**
-   * The request is over: the agent ends its work for it. Its stream alone can't say so to an agent that does not read
-   * it, for example because the command does not read its input.
+   * The request is over: the agent ends its work for it. The stream of the request can't report this to an agent that
+   * does not read the stream, for example because the command does not read its input.
    */
   ended: boolean;
 }
@@ -835,8 +835,8 @@ export type AgentServiceService = typeof AgentServiceService;
 export const AgentServiceService = {
   /**
    * Streams the ids of requests to the agent of a node. The first message must be start; it is the only one. The first
-   * answer has no id: the agent is connected. A second call of the same agent ends the first one, and announces the
-   * requests again that no Answer was opened for.
+   * answer has no id: the agent is connected. A second call of the same agent ends the first one, and sends the ids of
+   * the requests for which no Answer was opened again.
    */
   connect: {
     path: "/api.AgentService/Connect" as const,

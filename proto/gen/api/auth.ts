@@ -10,7 +10,7 @@ import { ObjectMeta } from "./common.js";
 
 export interface CanIRequest {
   verb: string;
-  /** Plural name of a kind. */
+  /** Plural name of a kind, or name of another resource, such as images. */
   resource: string;
   /** Default: the namespace default. "-" means all namespaces. */
   namespace: string;

@@ -36,7 +36,7 @@ export interface ExecRequest {
   resize?:
     | TerminalSize
     | undefined;
-  /** Name of a signal for the command and its children, such as SIGINT. */
+  /** Name of a signal for the command and its descendants, such as SIGINT. */
   signal?: string | undefined;
 }
 
@@ -53,7 +53,7 @@ export interface ExecResponse {
 export interface ExecResponse_Exit {
   /** The exit code; 128 plus the signal's number if a signal ended the command. */
   code: number;
-  /** Name of the signal that ended the command. */
+  /** Name of the signal that a code above 128 stands for, even if the command chose the code; otherwise empty. */
   signal: string;
 }
 

@@ -93,7 +93,7 @@ export interface Health_Instance {
   status: string;
   message: string;
   restartCount: number;
-  /** When the answer last changed. */
+  /** Time at which the instance last became ready or not ready. RFC 3339, UTC. */
   since: string;
 }
 

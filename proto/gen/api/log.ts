@@ -14,11 +14,14 @@ export interface GetLogsRequest {
   follow: boolean;
   /** Number of last lines of each instance at the start; 0 means all. */
   tail: number;
-  /** The position of a line after which to resume; tail is then ignored. Over REST also: Last-Event-ID. */
+  /**
+   * The position of a line after which to resume; tail and since are then ignored for the instances in it. Over REST
+   * also: Last-Event-ID.
+   */
   after: string;
   /** Only lines of this last period, such as 30s, 5m, 2h or 1d, accurate to half a minute. */
   since: string;
-  /** Returns the output of the run before the last one, as far as it is kept. Not with follow, after or since. */
+  /** Returns the output of the run before the last one, as far as it is kept. Not with follow, after, since or until. */
   previous: boolean;
   /** Only lines that were written before this last period, such as 5m. Not with follow, after or previous. */
   until: string;

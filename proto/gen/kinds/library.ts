@@ -52,7 +52,7 @@ export interface User extends ApiObject {
 
 /** Policy.Rule. */
 export interface PolicyRule {
-  /** Plural names of kinds, or * */
+  /** Plural names of kinds, names of other resources, such as images, or *. */
   readonly resources: readonly string[];
   readonly verbs: readonly string[];
   /** Cluster-scoped kinds match only *. */

@@ -16,7 +16,7 @@ export interface Node extends ApiObject {
   readonly conditions?: readonly Condition[];
   /** The id of the process that registered last as the agent of this node. Each start of an agent has a new id. */
   readonly agentId?: string;
-  /** Resources of the machine, as quantities: cpu, memory and pids. The requests of its instances do not exceed them. */
+  /** Resources of the machine, as quantities: cpu, memory and pids. An instance is placed on the node only if the resources that it requests are free. If the capacity decreases, placed instances stay. */
   readonly capacity?: Readonly<Record<string, string>>;
 }
 
