@@ -30,8 +30,8 @@ function volumeResource(volume: CloudVolume, label: string): ProviderResource {
 }
 
 /**
- * Snapshots have no description: their name is all that is known of their object, and the mark of their volume all that
- * is known of their cluster.
+ * Snapshots have no description. Their object is known only by their name, and their cluster only by the mark of their
+ * volume.
  */
 function snapshotResource(
   { id, name, sizeGib, regions }: CloudSnapshot,
@@ -79,7 +79,10 @@ async function allSnapshots({ api, caller }: Listing): Promise<AllSnapshots> {
   }
 }
 
-/** Whether the driver may have created a snapshot for this cluster. Only the mark of its volume excludes that. */
+/**
+ * Whether the driver may have created a snapshot for this cluster: it has a name of the driver, and its volume does not
+ * have the mark of another cluster.
+ */
 function isOwnSnapshot(
   { name }: CloudSnapshot,
   volumeCluster: string | undefined,
@@ -88,7 +91,10 @@ function isOwnSnapshot(
   return name.startsWith('kedge-') && (volumeCluster ?? cluster) === cluster;
 }
 
-/** The snapshots of each volume by a request, because the token can't list all: of at most 100 volumes. */
+/**
+ * Lists the snapshots of at most 100 volumes with a request for each, because the token can't list all snapshots.
+ * Warnings report the snapshots that are missing.
+ */
 async function snapshotsByVolume(
   { api, caller, cluster, label, all }: Listing,
   volumes: readonly ProviderResource[],
@@ -129,8 +135,9 @@ async function snapshotsByVolume(
 }
 
 /**
- * The volumes and snapshots of the account in every region, because a class may have had another one before. Snapshots
- * that may be of this cluster, but whose volume is deleted or has no mark, are among them without a cluster.
+ * Lists the volumes and snapshots of this cluster in every region, because a class may have had another region before;
+ * with `request.all` those of the whole account. Snapshots that may be of this cluster, but whose volume is deleted or
+ * has no mark, are included without a cluster.
  */
 export async function listResources(
   api: Cloud1Api,
@@ -140,7 +147,7 @@ export async function listResources(
 ): Promise<OrphanListing> {
   const caller = classCallerOf(request);
   const of: Listing = { api, caller, cluster, label, all: request.all === true };
-  // Before the volumes: the volume of a listed snapshot that is not among them was deleted.
+  // Snapshots are listed before volumes: then a volume of a listed snapshot that the volumes lack was deleted.
   const answer = await allSnapshots(of);
   const every = (await api.volumes(caller, {})).map((one) => volumeResource(one, label));
   const volumes = of.all ? every : every.filter((one) => one.cluster === cluster);

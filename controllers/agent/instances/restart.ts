@@ -63,7 +63,7 @@ export function asRecorded(
   if (reason !== 'EngineRestarted' || backoff?.run !== exited.run) return exited;
   const isRecorded =
     (status === 'Exited' || status === 'Failed') &&
-    // The status of the previous run, while this one starts again.
+    // If Ready has the reason, the status does not record this end without it: it may be that of the previous run.
     findCondition(conditions, 'Ready')?.reason !== reason;
   // An agent that started after a reboot did not observe the end, also if its clock was set back.
   const isObserved = !rebooted && exited.exitedAt >= agentStartedAt;

@@ -262,7 +262,7 @@ export interface StorageSettings {
   readonly host?: NodeHost;
   /** Allowed path prefixes for local-host; empty allows nothing. */
   readonly hostPathAllowlist: readonly string[];
-  /** Paths that a directory of local-host neither is, contains nor lies in. Absent: none. */
+  /** Paths that a directory of local-host must not equal, contain or lie in. Absent: none. */
   readonly hostPathDenylist?: readonly DeniedPath[];
   /** Whether createIfMissing is honoured. */
   readonly allowCreateMissing: boolean;

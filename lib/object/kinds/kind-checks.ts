@@ -7,7 +7,7 @@ type Given = Readonly<Record<string, unknown>>;
 const kindName = /^[A-Z][A-Za-z0-9]{0,62}$/;
 const word = /^[a-z][a-z0-9-]{0,62}$/;
 const fieldName = /^[A-Za-z_][A-Za-z0-9_]*$/;
-/** Fields that every object has. */
+/** Fields that the library defines for objects; only those of namespaced kinds have a namespace. */
 export const reservedFields: readonly string[] = ['name', 'namespace', 'labels', 'metadata'];
 const shownMax = 60;
 
