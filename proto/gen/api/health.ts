@@ -93,7 +93,7 @@ export interface Health_Instance {
   status: string;
   message: string;
   restartCount: number;
-  /** Time at which the instance last became ready or not ready. RFC 3339, UTC. */
+  /** Time of the last change of the condition Ready; without the condition, of the creation. RFC 3339, UTC. */
   since: string;
 }
 

@@ -73,7 +73,7 @@ export interface Instance {
   imageDigest: string;
   /**
    * Node with room for an instance that waits for its volumes, in the zone that was chosen for them. Other instances are
-   * placed as if it ran there, as long as the node can still get it. The instance is not bound to that node.
+   * placed as if it ran there, as long as it can still be placed there. The instance is not bound to that node.
    */
   nominatedNode: string;
   /**

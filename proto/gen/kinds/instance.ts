@@ -101,7 +101,7 @@ export interface Instance extends ApiObject {
   readonly hostPorts?: readonly InstanceHostPort[];
   /** The image that its container runs: by the digest of its registry, such as redis@sha256:...; its id if it came from no registry. A restart runs the same image, unless imagePull is always. */
   readonly imageDigest?: string;
-  /** Node with room for an instance that waits for its volumes, in the zone that was chosen for them. Other instances are placed as if it ran there, as long as the node can still get it. The instance is not bound to that node. */
+  /** Node with room for an instance that waits for its volumes, in the zone that was chosen for them. Other instances are placed as if it ran there, as long as it can still be placed there. The instance is not bound to that node. */
   readonly nominatedNode?: string;
   /** Time at which the zone was chosen, by the clock of the writer. The room is kept for 15 minutes from when the present scheduler first saw the nomination. Without nominated_node: that time has passed, and others may get the room. */
   readonly nominatedAt?: string;
