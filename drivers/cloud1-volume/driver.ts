@@ -1,5 +1,6 @@
 import {
   type BlockProvider,
+  builtinCredentials,
   type CallContext,
   createBlockDriver,
   type Driver,
@@ -109,7 +110,7 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
     placeParameters: { [label]: ['region'] },
     attachLimit,
     parameters: cloud1Parameters,
-    wholeCredentials: [['apiToken'], ['apiTokenSecretRef']],
+    wholeCredentials: builtinCredentials[name].whole,
     create: (request) => inTurn(request, () => volumes.provision(request)),
     observe: (request) => volumes.observe(request),
     delete: (request) => inTurn(request, () => volumes.delete(request)),

@@ -1,5 +1,6 @@
 import {
   type BlockProvider,
+  builtinCredentials,
   type CallContext,
   createBlockDriver,
   type Driver,
@@ -102,7 +103,7 @@ export function createCloud2VolumeDriver(settings: StorageSettings): Driver {
     placeParameters: { [label]: ['location', 'region'] },
     attachLimit,
     parameters: cloud2Parameters,
-    wholeCredentials: [['apiToken']],
+    wholeCredentials: builtinCredentials[name].whole,
     validate: locationViolations,
     create: (request) => inTurn(request, () => volumes.provision(request)),
     observe: (request) => volumes.observe(request),

@@ -1,5 +1,6 @@
 import {
   type BlockProvider,
+  builtinCredentials,
   type CallContext,
   createBlockDriver,
   type Driver,
@@ -96,7 +97,7 @@ export function createCloud3BlockDriver(settings: StorageSettings): Driver {
     requiredTopologyKeys: [zoneLabel],
     attachLimit,
     parameters: cloud3Parameters,
-    wholeCredentials: [['accessKeyId', 'secretAccessKey']],
+    wholeCredentials: builtinCredentials[name].whole,
     validate: combinationViolations,
     create: (request) => inTurn(request, () => volumes.provision(request)),
     observe: (request) => volumes.observe(request),

@@ -1,5 +1,6 @@
 import {
   type BlockProvider,
+  builtinCredentials,
   type CallContext,
   createBlockDriver,
   type Driver,
@@ -123,7 +124,7 @@ export function createCloud4DiskDriver(settings: StorageSettings): Driver {
     requiredTopologyKeys: [zoneLabel],
     attachLimit,
     parameters: cloud4Parameters,
-    wholeCredentials: [['credentialsJSON']],
+    wholeCredentials: builtinCredentials[name].whole,
     validate: zoneViolations,
     create: (request) => inTurn(request, () => disks.create(request, 'provision')),
     observe: (request) => disks.observe(request),

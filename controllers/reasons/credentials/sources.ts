@@ -1,4 +1,6 @@
 import type { Volume } from '@kedge/api/kinds';
+import { type DeclaredCredentials, declaredCredentials } from '@kedge/driver-sdk/parameters';
+import { keptBeside, mergeWithClass } from '../../references/credential-merge.js';
 import { liveClass } from '../../references/live-class.js';
 import { parameterReference, type SecretReference } from '../../references/secret-reference.js';
 import { mask } from '../../messages/mask.js';
@@ -44,24 +46,25 @@ function isCredential([key, value]: readonly [string, string]): boolean {
   return value === mask || parameterReference(key, value, '').type !== 'literal';
 }
 
-/** The parameters of driver calls that the class gives; the captured ones serve only without it. */
-function otherParameters({ object }: Storage, { world }: About, own: Parameters): Parameters {
-  const named = findByKey(world.storageClasses, object.storageClassName ?? '');
-  const storageClass = liveClass(object, named);
-  if (storageClass) return storageClass.parameters ?? {};
-  const captured = object.driverParameters ?? {};
-  // Other credentials of the volume replace all captured ones.
-  const isOther = Object.entries(own).some(
-    (each) => isCredential(each) && captured[each[0]] !== each[1],
-  );
-  if (!isOther) return captured;
-  return Object.fromEntries(Object.entries(captured).filter((each) => !isCredential(each)));
+/** The credentials of a driver. Of one that is not built in, only the values are known. */
+function declaredBy(driver: string, all: readonly Parameters[]): DeclaredCredentials {
+  const byValue = all.flatMap((each) => Object.entries(each).filter(isCredential));
+  return declaredCredentials(driver) ?? { keys: byValue.map(([key]) => key) };
 }
 
-/** The parameters of driver calls, those of the volume before those of the class. */
+/** The parameters of driver calls, those of the volume before those of the class; the captured ones only without it. */
 export function callParameters(storage: Storage, about: About): Parameters {
   const { parameters: own } = ownOf(storage, about);
-  return withoutLegacy({ ...otherParameters(storage, about, own), ...own });
+  const { driver, driverParameters = {}, ownParameters, storageClassName = '' } = storage.object;
+  const named = findByKey(about.world.storageClasses, storageClassName);
+  const ofClass = liveClass(storage.object, named);
+  const others = ofClass ? (ofClass.parameters ?? {}) : driverParameters;
+  const declared = declaredBy(driver || (named?.driver ?? ''), [own, others]);
+  if (ofClass) return withoutLegacy(mergeWithClass(declared, others, own));
+  // A client sees no literals, only their mask.
+  const isSame = (one: string, other: string): boolean => one === other;
+  const kept = keptBeside(declared, { driverParameters, ownParameters }, own, isSame);
+  return withoutLegacy({ ...kept, ...own });
 }
 
 function referencesIn(parameters: Parameters, namespace: string): readonly SecretReference[] {

@@ -3,6 +3,12 @@ import { DriverError } from '../errors/errors.js';
 import { parameterRefused } from '../messages/driver-messages.js';
 
 export { nodeTopologyKey } from './driver.js';
+export {
+  builtinCredentials,
+  credentialsIn,
+  type DeclaredCredentials,
+  declaredCredentials,
+} from './declared-credentials.js';
 
 /** A parameter as data. */
 export interface ParameterRule {

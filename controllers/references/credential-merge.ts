@@ -1,0 +1,58 @@
+import type { DeclaredCredentials } from '@kedge/driver-sdk/parameters';
+
+type Parameters = Readonly<Record<string, string>>;
+
+/** Whether parameters have all of a credential; undefined if the driver does not declare what that is. */
+function hasWhole({ whole }: DeclaredCredentials, parameters: Parameters): boolean | undefined {
+  return whole?.some((keys) => keys.every((key) => (parameters[key] ?? '') !== ''));
+}
+
+/** Parameters without those of keys. */
+function without(parameters: Parameters, keys: ReadonlySet<string>): Parameters {
+  return Object.fromEntries(Object.entries(parameters).filter(([key]) => !keys.has(key)));
+}
+
+/**
+ * The parameters of a class with those of its volume, which come first. A volume with a whole credential of its own uses
+ * none of the class beside it, such as the session token of the class's key. A part of a credential is used with the
+ * other parts of the class.
+ * @param declared the credentials of their driver; undefined: it has none, or they are not known
+ */
+export function mergeWithClass(
+  declared: DeclaredCredentials | undefined,
+  ofClass: Parameters,
+  own: Parameters,
+): Parameters {
+  const isWhole = declared !== undefined && hasWhole(declared, own) === true;
+  return { ...(isWhole ? without(ofClass, new Set(declared.keys)) : ofClass), ...own };
+}
+
+/** Parameters that were captured for an object. */
+export interface Captured {
+  readonly driverParameters?: Parameters | undefined;
+  /** Names of those that its volume had itself; undefined for an object that an earlier release captured. */
+  readonly ownParameters?: readonly string[] | undefined;
+}
+
+/**
+ * The captured parameters that are used together with those that a volume has itself now. Credentials belong together,
+ * so no captured one is used if the volume has a whole one, or another one than the captured one. What the volume had
+ * itself and has lost, such as a session token, is omitted if a credential remains without it.
+ * @param isSame whether two values are the same credential
+ */
+export function keptBeside(
+  declared: DeclaredCredentials,
+  { driverParameters: captured = {}, ownParameters = [] }: Captured,
+  own: Parameters,
+  isSame: (one: string, other: string) => boolean,
+): Parameters {
+  const keys = new Set(declared.keys);
+  const ownKeys = Object.keys(own).filter((key) => keys.has(key));
+  const isOther = ownKeys.some((key) => !isSame(own[key] ?? '', captured[key] ?? ''));
+  if (isOther || hasWhole(declared, own) === true) return without(captured, keys);
+  const isLost = (key: string): boolean => keys.has(key) && !Object.hasOwn(own, key);
+  const kept = without(captured, new Set(ownParameters.filter(isLost)));
+  const remains = hasWhole(declared, { ...kept, ...own }) ?? ownKeys.length > 0;
+  // Without a credential nothing could delete the resource.
+  return remains ? kept : captured;
+}
