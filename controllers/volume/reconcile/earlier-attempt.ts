@@ -113,8 +113,10 @@ export class EarlierAttempt {
   }
 
   /**
-   * Whether a Stalled volume is to be provisioned again because of other parameters. Inputs do that once: a volume whose
-   * parameters differ at each reading would otherwise be provisioned at every probe. @throws DriverError
+   * Whether a Stalled volume is to be provisioned again because of other parameters. The same inputs resume it only
+   * once until the outcome is known: a volume whose parameters differ at each reading would otherwise be provisioned at
+   * every probe.
+   * @throws DriverError
    */
   async resumes(situation: VolumeSituation, signal: AbortSignal): Promise<boolean> {
     const { volume, inputs } = situation;

@@ -38,8 +38,8 @@ export class Provisioning {
 
   /**
    * V3, V10: the intent is stored before the driver is called, so that a crash leaks nothing. The secrets are resolved
-   * before that, so that no driver is called without a stored intent. The volume waits instead without a place or a
-   * ready snapshot (V2), and fails for an error that a retry does not solve (V4).
+   * before that: if that fails, this attempt captures neither driver nor parameters. The volume waits instead without a
+   * place or a ready snapshot (V2), and fails for an error that a retry does not solve (V4).
    */
   async start(
     situation: VolumeSituation,
