@@ -222,7 +222,10 @@ class NodeFilter implements ObjectFilter {
     return found?.capabilities().sensitiveParameters.length === 0;
   }
 
-  /** Secrets that driver calls of the volume may need: of its class and parameters, live and captured. */
+  /**
+   * Secrets that driver calls of the volume may need: of its class and parameters, live and captured. They include some
+   * that no call needs: of the class beside a whole credential of the volume, and captured ones that were replaced.
+   */
   #referred(volume: Volume): readonly string[] {
     const { namespace, driverParameters, parameters, storageClassName } = volume;
     const storageClass = liveClass(volume, this.#facts.storageClasses.get(storageClassName));

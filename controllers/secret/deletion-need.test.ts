@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { AdmissionContext } from 'kedge/server';
-import type { Volume } from '@kedge/api/kinds';
+import type { StorageClass, Volume } from '@kedge/api/kinds';
 import { snapshots } from '../snapshot/kind.js';
 import { volumes } from '../volume/kind.js';
 import { neededByDeletions } from './deletion-need.js';
@@ -14,9 +14,14 @@ describe('a secret of a namespace that is being deleted', () => {
     metadata: { ...metadata, deletionRequestedAt: 'now' },
     ...more,
   });
-  const isNeeded = (name: string, object: Volume, kind: unknown = volumes): Promise<boolean> => {
+  const isNeeded = (
+    name: string,
+    object: Volume,
+    kind: unknown = volumes,
+    more: Partial<StorageClass> = {},
+  ): Promise<boolean> => {
     const parameters = { token: 'secret:second/key' };
-    const storageClass = { name: 'c', driver: 'd', parameters, reclaimPolicy: 'delete', metadata };
+    const storageClass = { ...{ name: 'c', driver: 'd', parameters, metadata }, ...more };
     const context = {
       lookupAll: () => Promise.resolve([storageClass]),
       lookupBy: (of: unknown, index: string, value: string) => {
@@ -41,5 +46,18 @@ describe('a secret of a namespace that is being deleted', () => {
     expect(await isNeeded('second', volume({ parameters: { token: 'own' } }))).to.equal(false);
     expect(await isNeeded('second', volume({ driver: 'other' }))).to.equal(false);
     expect(await isNeeded('second', volume({ metadata }))).to.equal(false);
+  });
+
+  it('is not needed by a volume with a whole credential of its own', async () => {
+    const ofClass = { driver: 'cloud3-block', parameters: { sessionToken: 'secret:second/key' } };
+    const needed = (own: Volume['parameters']): Promise<boolean> =>
+      isNeeded(
+        'second',
+        volume({ driver: 'cloud3-block', parameters: own ?? {} }),
+        volumes,
+        ofClass,
+      );
+    expect(await needed({ accessKeyId: 'own', secretAccessKey: 'own' })).to.equal(false);
+    expect(await needed({ accessKeyId: 'own' })).to.equal(true);
   });
 });
