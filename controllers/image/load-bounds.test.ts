@@ -102,7 +102,7 @@ describe('the bounds of the loads of images', () => {
 
   const piece = (bytes: number): JsonObject => ({ data: Buffer.alloc(bytes).toString('base64') });
 
-  /** The first loads, which run. */
+  /** Starts two loads, and waits until the engine reads them. */
   async function running(): Promise<readonly Load[]> {
     const loads = [load(), load()];
     const before = begun;

@@ -107,7 +107,7 @@ function named(key: Buffer): NamedKey {
   return { id: createHash('sha256').update(key).digest('hex').slice(0, 8), key };
 }
 
-/** Seals texts under the first of its key-encryption keys (32 bytes each), and opens those of all. */
+/** Seals texts under the first of its key-encryption keys (32 bytes each). Opens texts that any of them sealed. */
 export class Sealer {
   #current: NamedKey;
   #all: readonly NamedKey[];
@@ -122,7 +122,7 @@ export class Sealer {
     return this.#current.id;
   }
 
-  /** Sets the keys: the first seals, all open. */
+  /** Sets the keys: {@link seal} uses the first, and {@link open} the one that sealed the text. */
   use(key: Buffer, ...older: readonly Buffer[]): void {
     const current = named(key);
     this.#all = [current, ...older.map(named)];

@@ -20,7 +20,7 @@ import { PlayedDriver } from './played-driver.js';
 const namespace = 'default';
 const zone = 'svc.io/zone';
 
-/** A store with a scheduler. Only changes of objects trigger it: no timer does. */
+/** A store with a scheduler. Changes of objects trigger it, and the timers of {@link clock}, such as the end of a nomination. */
 export class ScheduledCluster {
   /** Instances that the scheduler read in a commit, one entry per run. */
   readonly runs: string[] = [];

@@ -70,7 +70,7 @@ export interface RunningEmulator {
   readonly faults: Emulator['faults'];
   /** The log of requests. */
   readonly requests: Emulator['requests'];
-  /** The listening metadata server; absent without the option. */
+  /** The listening metadata server of cloud4; absent without the option `metadata`. */
   readonly metadata?: { readonly endpoint: string; readonly server: MetadataServer };
   inventory(): Promise<readonly string[]>;
   /** Returns the complete state as JSON data, for a restart. */

@@ -34,7 +34,7 @@ export interface ProcessParts {
   };
 }
 
-/** Seals the secrets of the model. */
+/** Seals and opens the secrets of all processes of the model. */
 export const modelSealer = new Sealer(Buffer.alloc(32));
 const writes = [
   'transact',

@@ -59,7 +59,7 @@ export class UnreliableProvider {
     return items[Math.floor(this.#random.next() * items.length)] as T;
   }
 
-  /** Executes a call's effect with faults before and after it, and slowly at times. */
+  /** Executes the effect of a call. Some calls fail before it or after it, and some are slow. */
   async #call<T>(caller: Caller, effect: () => T): Promise<T> {
     const hang = new Promise<never>(() => undefined);
     await Promise.resolve();

@@ -46,10 +46,10 @@ const noConnection: readonly ConnectionFault[] = [
       `${server} does not use TLS, and the context does: if it is the gRPC port of kedged, log in without --tls and --ca-file (${kedge} login --server ${server} < token-file); ${ports}`,
   },
   {
-    // A server with TLS closes the connection of a client without TLS.
-    words: /Failed to connect|ECONNRESET/,
+    // A server with TLS closes the connection of a client without TLS, or with a client certificate that it refuses.
+    words: /Failed to connect|ECONNRESET|socket disconnected before/,
     remedy: ({ server, kedge }) =>
-      `${server} closed the connection: if its kedged uses TLS, log in with --tls or --ca-file, see ${kedge} login --help; else it may not be the gRPC port: ${ports}`,
+      `${server} closed the connection: if its kedged uses TLS, log in with --tls or --ca-file, and if it requires client certificates, with the --cert-file and --key-file of one that it accepts, see ${kedge} login --help; else it may not be the gRPC port: ${ports}`,
   },
   {
     words: /HTTP proxy/,
@@ -62,9 +62,24 @@ const noConnection: readonly ConnectionFault[] = [
       `${server} can't be resolved: set the server to HOST:PORT, such as 127.0.0.1:7863`,
   },
   {
-    words: /certificate|altnames|CERT_/i,
+    words: /alert (?:certificate|bad certificate|unknown ca)/,
     remedy: ({ server, kedge }) =>
-      `The certificate of ${server} is not trusted or is not valid for this name: log in with the --ca-file of its certificate authority, see ${kedge} login --help`,
+      `${server} requires a client certificate that it accepts: log in with --cert-file and --key-file, see ${kedge} login --help`,
+  },
+  {
+    words: /certificate (?:has expired|is not yet valid)/,
+    remedy: ({ server }) =>
+      `The certificate of ${server} is not valid now: renew it, or correct the clock of this machine`,
+  },
+  {
+    words: /altnames/,
+    remedy: ({ server, kedge }) =>
+      `The certificate of ${server} does not name this host: log in with a --server that it names, see ${kedge} login --help, or issue a certificate that names this host`,
+  },
+  {
+    words: /certificate|CERT_/i,
+    remedy: ({ server, kedge }) =>
+      `The certificate of ${server} is not trusted: log in with the --ca-file of its certificate authority, see ${kedge} login --help`,
   },
 ];
 

@@ -8,7 +8,7 @@ import { labelOf, subjectOf } from './subjects.js';
 export interface KindCount {
   readonly kind: AnyKind;
   readonly total: number;
-  /** The counts by status, such as `3 Running, 1 Failed`; empty for a kind without a status. */
+  /** The counts by status in the order of their names, such as `1 Failed, 3 Running`; empty without objects or statuses. */
   readonly statuses: string;
 }
 

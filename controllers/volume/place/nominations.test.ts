@@ -28,7 +28,7 @@ describe('the room of an instance that waits for its volume', () => {
   });
   afterEach(() => world.stop());
 
-  /** Creates an instance that needs a node with the port, with its volume if it has one, like a service. */
+  /** Creates an instance and its volume, if it has one, in one transaction as a service does. It needs a host port by default. */
   const instance = async (
     name: string,
     volume?: string,

@@ -207,8 +207,9 @@ export async function isSmaller(
 }
 
 /**
- * Grows a mounted file system to its device. Returns whether it grew: ext4 grows only if the kernel permits it.
- * @throws DriverError if xfs does not grow
+ * Grows a mounted file system to its device. Returns false if resize2fs fails, for example because the kernel does not
+ * permit it to grow ext4.
+ * @throws DriverError if xfs_growfs fails, and if a program is not installed or is aborted
  */
 export async function growMounted(
   run: RunCommand,

@@ -29,7 +29,10 @@ function bulkOf(label: string, length = bulkBytes): Buffer {
   return Buffer.concat(blocks).subarray(0, length);
 }
 
-/** Writes files that contain the label: nested, large, empty, private, linked. */
+/**
+ * Writes files whose contents depend on the label, in nested directories: a large and a private one. Also writes an empty
+ * file, and a symbolic link whose target contains the label.
+ */
 export async function writeContent(path: string, label: string): Promise<void> {
   const folder = join(path, folderName);
   await mkdir(join(folder, 'deep', 'deeper'), { recursive: true });

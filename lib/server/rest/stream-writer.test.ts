@@ -17,7 +17,7 @@ describe('REST streams that are not read', () => {
   /** Number of messages of all streams. */
   let sent: number;
 
-  /** Serves endless streams, one for each client in order. */
+  /** Serves an endless stream to each client, numbered from 1. */
   async function serve(form: 'events' | 'lines', waiting: WaitingBytes): Promise<void> {
     let streams = 0;
     server = createServer((_request, response) => {

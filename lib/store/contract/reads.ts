@@ -27,9 +27,9 @@ export interface ListBounds {
   /** Maximum encoded bytes per page, 1 or more, so that it fits into a message; a page has at least one object. */
   readonly pageBytes?: number;
   /**
-   * Token of the previous page, valid for up to 5 minutes. Many unfinished lists may end it earlier. Namespace, index,
-   * selectors and caller must be the same; the size of the page may differ. Selectors with a text are compared by
-   * their text.
+   * Token of the previous page, valid until no page of its list was read for 5 minutes. Many unfinished lists may end it
+   * earlier. Namespace, index, selectors and caller must be the same; the size of the page may differ. Selectors with a
+   * text are compared by their text.
    */
   readonly pageToken?: string;
   /** The caller, for a program that lists for others: only this caller gets the further pages. */

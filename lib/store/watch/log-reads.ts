@@ -6,7 +6,8 @@ import { decodeRecord } from '../record/record-codec.js';
 import type { Published } from './watch-ring.js';
 
 /**
- * Reads the revisions after `revision` from the log, up to the size of one batch.
+ * Reads the revisions after `revision` from the log until a batch is full. Each is complete: the last one may exceed the
+ * size of a batch.
  * @param visible the last revision that watchers may see
  * @throws StatusError DataLoss for a damaged record
  */

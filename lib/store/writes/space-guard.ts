@@ -192,7 +192,7 @@ export class SpaceGuard {
     this.#measureLater();
   }
 
-  /** Schedules a measurement without writes, because other programs change the free space. */
+  /** Schedules the next measurement if no write causes one: other programs change the free space, too. */
   #measureLater(): void {
     this.#timer?.cancel();
     if (!this.#reserve || this.#closed) return;

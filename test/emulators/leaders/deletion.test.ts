@@ -9,7 +9,10 @@ const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
 /** Number of takeovers of each driver; `all` of them as a soak. */
 const wanted = process.env['KEDGE_TAKEOVERS'] ?? '12';
 const names = Object.keys(troubles) as readonly Trouble[];
-/** Without a call that renames, or with names that are unique in the account, there is no such trouble. */
+/**
+ * Troubles that a provider can't have: `renamed` without a call that renames, and `second` if names are unique in the
+ * account.
+ */
 const impossible = {
   cloud1: ['renamed'],
   cloud2: ['second'],

@@ -90,7 +90,10 @@ const createVolume: readonly Row[] = [
   tags,
 ];
 
-/** The requests of cloud1 about volumes. The published definition is the source of all rows that name one. */
+/**
+ * The requests of cloud1 that a driver of volumes needs. A `source` names a part of the published definition, which lacks
+ * the rows without one.
+ */
 export const cloud1Requests: RequestSchema = {
   headers: [
     {

@@ -88,7 +88,10 @@ const createVolume: readonly Row[] = [
   unseen('body', 'format', { type: 'text', oneOf: ['ext4', 'xfs'] }),
 ];
 
-/** The requests of cloud2 about volumes. The published definition is the source of all rows that name one. */
+/**
+ * The requests of cloud2 that a driver of volumes needs. A `source` names a part of the published definition, which lacks
+ * the rows without one.
+ */
 export const cloud2Requests: RequestSchema = {
   headers: [
     {

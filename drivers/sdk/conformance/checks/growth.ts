@@ -17,7 +17,7 @@ export const growth: readonly Check[] = [
   {
     name: 'expand-reaches-its-size',
     behaviour:
-      'expand returns at least the requested size at each call, and observe returns the same size',
+      'expand returns at least the requested size at each call, and observe returns no smaller one',
     needs: ['expand'],
     body: async (trial) => {
       const made = await trial.provision();
@@ -80,7 +80,7 @@ export const growth: readonly Check[] = [
   },
   {
     name: 'file-systems-grow',
-    behaviour: 'the file system has the requested size after the next mount at the latest',
+    behaviour: 'the file system grows with its volume, after the next mount at the latest',
     needs: ['expand', 'content'],
     body: async (trial) => {
       const made = await trial.provision();

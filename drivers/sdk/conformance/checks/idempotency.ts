@@ -10,7 +10,7 @@ export const idempotency: readonly Check[] = [
   {
     name: 'provision-answers-the-same',
     behaviour:
-      'a repeated provision, by another driver instance, returns the same handle and at least the requested size',
+      'a repeated provision, by another driver instance, returns the same handle and no smaller size',
     needs: [],
     body: async (trial) => {
       const first = await trial.provision();

@@ -197,7 +197,7 @@ export const snapshots: readonly Check[] = [
   {
     name: 'restored-sizes-are-real',
     behaviour:
-      'a volume that is restored to a larger size has the requested size and the whole content',
+      'a volume that is restored to a larger size has at least the requested size and the whole content',
     needs,
     body: async (trial) => {
       const source = await written(trial, 'source');

@@ -21,7 +21,7 @@ export function keyIdOf({ keyId, name }: Token): string {
   return keyId ?? name;
 }
 
-/** Verifies the signature of a request. @param now the provider's time @throws Refusal */
+/** Verifies the signature of a request, and returns its signer. @param now the provider's time @throws Refusal */
 export function requireSigner(
   request: WireRequest,
   tokenOf: (keyId: string) => Token | undefined,
