@@ -51,7 +51,7 @@ interface Listed {
   readonly storageClass: StorageClass;
   readonly driver: string;
   readonly resource: ProviderResource;
-  /** Present if the class can't import the resource. */
+  /** Present if the class names another place than that of the resource, which it therefore can't import. */
   readonly otherPlace: OtherPlace | undefined;
 }
 

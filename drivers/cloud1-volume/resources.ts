@@ -162,7 +162,7 @@ export async function listResources(
   return { resources: [...volumes, ...resources], warnings: [] };
 }
 
-/** A volume by its id. @throws DriverError NotFound */
+/** A volume by its id. @throws DriverError NotFound; other kinds if the provider refuses the call */
 export async function findVolume(
   api: Cloud1Api,
   request: FindRequest,

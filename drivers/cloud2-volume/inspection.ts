@@ -96,7 +96,7 @@ export async function listResources(
   return { resources: found.map((one) => volumeResource(one, label)), warnings: [] };
 }
 
-/** A volume by its id. @throws DriverError NotFound */
+/** A volume by its id. @throws DriverError NotFound; other kinds if the provider refuses the call */
 export async function findVolume(
   api: Cloud2Api,
   request: FindRequest,

@@ -197,7 +197,7 @@ export async function listResources(
   }
 }
 
-/** A volume by its id. @throws DriverError NotFound */
+/** A volume by its id. @throws DriverError NotFound; other kinds if the provider refuses the call */
 export async function findVolume(api: Cloud3Api, request: FindRequest): Promise<ProviderResource> {
   const caller = classCallerOf(request);
   return volumeResource(await api.volume(caller, request.handle), caller.region);

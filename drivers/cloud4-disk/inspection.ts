@@ -261,7 +261,10 @@ export async function listResources(
   return { resources: request.all ? resources : resources.filter(own), warnings };
 }
 
-/** A disk by its handle, or by its name in the zone of the class. @throws DriverError NotFound */
+/**
+ * A disk by its handle, or by its name in the zone of the class.
+ * @throws DriverError NotFound; other kinds if the provider refuses the call
+ */
 export async function findDisk(
   requests: Requests,
   request: FindRequest,

@@ -56,7 +56,10 @@ export class Manager {
   readonly #options: ManagerOptions;
   readonly #informers: SharedInformers;
   readonly #parts: Parts;
-  /** Dependencies for the controllers of this manager: a controller without them has no metrics and logs. */
+  /**
+   * Dependencies for the controllers of this manager: its clock, random numbers, logger, metrics and causes. A controller
+   * that gets neither these nor others writes no logs and has no metrics.
+   */
   readonly ports: ManagerPorts;
   readonly #candidacy: Candidacy | undefined;
   readonly #life: Lifecycle;

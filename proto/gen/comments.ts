@@ -370,7 +370,7 @@ export const comments: Readonly<Record<string, string>> = {
   "api.Registry.Auth.password": "A literal, which is sealed in the store and masked in answers, or a secret reference secret:<name>.<namespace>.svc/<key>. The same applies to token and docker_config_json.",
   "api.Registry.AuthType.basic": "username and password",
   "api.Registry.AuthType.dockerconfigjson": "dockerConfigJson, as Docker writes it",
-  "api.Registry.registry": "Host with an optional port and path; *.example.com matches every subdomain. If several registries match an image, a path takes precedence over a host, and a host over a wildcard.",
+  "api.Registry.registry": "Host with an optional port and path; *.example.com matches every subdomain, but not example.com. If several registries match an image, a host takes precedence over a wildcard, even over a wildcard with a path; then a longer path over a shorter one, and a longer wildcard over a shorter one.",
   "api.RestoreSnapshotRequest.Target": "The new volume. Omitted fields come from the snapshot and its source.",
   "api.RestoreSnapshotRequest.Target.namespace": "Default: the namespace of the snapshot.",
   "api.RestoreSnapshotRequest.Target.size": "Default: the snapshot's restoreSize.",

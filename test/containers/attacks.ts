@@ -29,7 +29,10 @@ export interface Attack {
    */
   readonly script: string;
   readonly measure: Measure;
-  /** The user as whom the attack runs; default root. */
+  /**
+   * `user`: the attack runs only as an ordinary user. Absent: it runs as root and as an ordinary user, and as root in the
+   * container without the measure.
+   */
   readonly as?: 'user';
 }
 

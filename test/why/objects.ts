@@ -10,7 +10,7 @@ export function service(more: object = {}, name = 'web'): object {
   };
 }
 
-/** A volume of the driver with local data. */
+/** A volume of driver local. */
 export function volume(more: object = {}, name = 'data'): object {
   return {
     name,

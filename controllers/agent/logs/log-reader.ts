@@ -78,7 +78,7 @@ export interface LogOptions {
   /** Number of last lines to start with; 0 for all. */
   readonly tail: number;
   readonly follow: boolean;
-  /** Probe interval, in milliseconds, of a followed log that does not exist yet; default: the policy's. */
+  /** Probe interval, in milliseconds, of a followed log that does not exist yet; default: that of {@link defaultPolicy}. */
   readonly probeMs?: number;
   readonly signal: AbortSignal;
   /** Continue after this position; overrides `tail` and `since`. */

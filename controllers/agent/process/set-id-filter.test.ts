@@ -12,7 +12,7 @@ interface Call {
   readonly args?: readonly number[];
 }
 
-/** What a filter answers, by the rules of the kernel for classic BPF. */
+/** The action that a filter returns, by the rules of the kernel for classic BPF. */
 function answerOf(filter: Buffer, { audit, number, args = [] }: Call): number {
   const data = Buffer.alloc(64);
   data.writeUInt32LE(number, 0);

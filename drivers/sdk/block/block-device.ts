@@ -136,7 +136,8 @@ export function makeFileSystem(
 
 /**
  * Checks an ext4 file system and corrects what is safe to correct; xfs replays its log when mounted.
- * @throws DriverError Internal if errors remain, and the file system must not be mounted; InUse if the device is open
+ * @throws DriverError InUse if the device is open; Internal if errors remain or the check fails, and the file system must
+ * not be mounted; other kinds if e2fsck can't be run
  */
 export function checkFileSystem(
   host: NodeHost,

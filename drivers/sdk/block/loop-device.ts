@@ -112,9 +112,9 @@ export async function detachUnused(
   await awaitClosed(host, device, signal);
 }
 
-/** Maximum wait for the close of a device after its last unmount, milliseconds. */
-const closeMsMax = 2_000;
-const closePauseMs = 50;
+/** Maximum wait for the kernel to remove a detached device, milliseconds. */
+const removalMsMax = 2_000;
+const removalPauseMs = 50;
 
 /**
  * Waits for the kernel to remove a detached device: `losetup --detach` succeeds for an open device, which the kernel
@@ -127,13 +127,13 @@ async function awaitClosed(host: NodeHost, device: string, signal: AbortSignal):
     (await loopTable(host.run, signal)).find((loop) => loop.device === device && loop.autoclear);
   const ending = await find();
   if (!ending) return false;
-  for (let waited = 0; (await find())?.identity === ending.identity; waited += closePauseMs) {
-    if (waited >= closeMsMax)
+  for (let waited = 0; (await find())?.identity === ending.identity; waited += removalPauseMs) {
+    if (waited >= removalMsMax)
       throw new DriverError(
         'InUse',
         `${device} is detached once no process has it open: end those processes (lsof ${device}; grep ${device} /proc/*/mountinfo)`,
       );
-    await host.pause(closePauseMs);
+    await host.pause(removalPauseMs);
   }
   return true;
 }

@@ -73,7 +73,8 @@ export interface ClassInspection {
   readonly orphans?: (request: OrphanRequest) => Promise<OrphanListing>;
   /**
    * A volume at the provider that this driver may not have created, to bring it under management. Changes nothing.
-   * Absent: the driver can't import volumes. @throws DriverError NotFound.
+   * Absent: the driver can't import volumes. @throws DriverError NotFound; other kinds if
+   * the provider refuses the call
    */
   readonly find?: (request: FindRequest) => Promise<ProviderResource>;
 }

@@ -71,7 +71,7 @@ export interface NodeHost {
   mounts(): Promise<readonly MountEntry[]>;
   /** The mounts of all mount namespaces, that of this process first. */
   processMounts(): AsyncIterable<ProcessMounts>;
-  /** Number of a device, as in the mount table. @throws Error ENOENT */
+  /** `major:minor` of a device, as in the mount table. @throws Error ENOENT for a device that does not exist */
   deviceNumber(device: string): Promise<string>;
   /** Whether an ext4 or xfs file system of a device or its partitions is in use, in any mount namespace. */
   hasFileSystem(device: string): Promise<boolean>;

@@ -117,7 +117,8 @@ function checkItem(path: string, item: AnyField, holder: 'list' | 'map'): void {
   if (type === 'list' || type === 'map')
     fail(path, `a ${type} can't be ${inner}; use an object with a field of this type`);
   for (const option of ['required', 'immutable', 'default', 'number'] as const)
-    if (item.options[option] !== undefined) fail(path, `"${option}" has no meaning for ${inner}`);
+    if (item.options[option] !== undefined)
+      fail(path, `"${option}" has no meaning for ${inner}; remove it`);
 }
 
 /** The protobuf number of a field. */
@@ -186,7 +187,10 @@ class Checker {
       case 'map':
         checkItem(`${path}[]`, shape.of, shape.type);
         if (immutablePaths({ item: shape.of }).length > 0)
-          fail(path, `a field of ${itemOf[shape.type]} can't be immutable: it has no identity`);
+          fail(
+            path,
+            `a field of ${itemOf[shape.type]} can't be immutable, because ${itemOf[shape.type]} has no identity; make the ${shape.type} immutable`,
+          );
         return this.field(`${path}[]`, shape.of, depth);
       case 'boolean':
       case 'json':

@@ -2,10 +2,13 @@ import type { FieldViolation } from '../../base/index.js';
 import { type ApiObject, jsonEqual, valueAt } from '../../object/index.js';
 import type { AdmissionRules } from '../api/admission-rules.js';
 
-/** An update as received, and as prepared by rules. */
+/** An update to check. */
 export interface ImmutableWrite {
+  /** As received. */
   readonly given: ApiObject;
+  /** As prepared by the rules of its kind. */
   readonly object: ApiObject;
+  /** The stored object. */
   readonly before: ApiObject;
 }
 

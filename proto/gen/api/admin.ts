@@ -203,8 +203,9 @@ export interface Registry {
     | ObjectMeta
     | undefined;
   /**
-   * Host with an optional port and path; *.example.com matches every subdomain. If several registries match an
-   * image, a path takes precedence over a host, and a host over a wildcard.
+   * Host with an optional port and path; *.example.com matches every subdomain, but not example.com. If several
+   * registries match an image, a host takes precedence over a wildcard, even over a wildcard with a path; then a longer
+   * path over a shorter one, and a longer wildcard over a shorter one.
    */
   registry: string;
   auth?: Registry_Auth | undefined;

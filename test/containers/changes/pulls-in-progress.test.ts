@@ -19,14 +19,14 @@ import { RealRegistry, registryUser, requireRegistry } from '../registry.js';
 
 const base = '/v1/namespaces/default';
 
-/** Contents of more bytes are layers. */
+/** A blob with more bytes is a layer. */
 const layerBytes = 1_000_000;
 
-/** A proxy of a registry that can hold the contents of images, or the second half of their layers. */
+/** A proxy of a registry that can hold the requests for blobs, or the second half of each layer. */
 class HoldingProxy {
   readonly #server: Server;
   readonly #held: (() => void)[] = [];
-  #holds: 'nothing' | 'contents' | 'halves' = 'nothing';
+  #holds: 'nothing' | 'blobs' | 'halves' = 'nothing';
 
   private constructor(registry: string) {
     const [hostname, port] = registry.split(':');
@@ -42,7 +42,7 @@ class HoldingProxy {
         onward.on('error', () => response.destroy());
         request.pipe(onward);
       };
-      if (this.#holds === 'contents' && request.url?.includes('/blobs/')) this.#held.push(forward);
+      if (this.#holds === 'blobs' && request.url?.includes('/blobs/')) this.#held.push(forward);
       else forward();
     });
   }
@@ -70,7 +70,7 @@ class HoldingProxy {
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  hold(what: 'contents' | 'halves' = 'contents'): void {
+  hold(what: 'blobs' | 'halves' = 'blobs'): void {
     this.#holds = what;
   }
 

@@ -9,7 +9,7 @@ import { TestDaemon } from '../../acceptance/daemon.js';
 import { busyboxImage, RealEngine, requireEngine } from '../engine.js';
 
 const base = '/v1/namespaces/default';
-/** A user of the node that has no rights. */
+/** Uid of a user of the node that has no rights to the files. */
 const stranger = 54_321;
 
 for (const [who, uid] of [

@@ -12,7 +12,7 @@ export const wholePlatform = `${authPrefix}cloud-platform`;
 export interface Caller {
   /** The email address of its service account. */
   readonly name: string;
-  /** The access scopes of its credentials: an upper bound of what the account's permissions allow. */
+  /** The access scopes of its credentials. A request needs both a scope and a permission of the account. */
   readonly scopes: readonly string[];
   may(permission: string): boolean;
 }

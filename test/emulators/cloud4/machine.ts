@@ -21,7 +21,7 @@ export interface Cloud4Options {
   readonly instances: readonly Instance[];
   /**
    * The service accounts: name is the email address, secret the public half of the key or an access token, and scopes
-   * are IAM permissions, such as `compute.disks.create`.
+   * are IAM permissions, such as `compute.disks.create`; all permissions if absent.
    */
   readonly tokens: readonly Token[];
   /** Duration of an operation, milliseconds. */

@@ -195,7 +195,7 @@ export class CloudWorld {
     return status === 404 ? undefined : body;
   }
 
-  /** Time passes until a condition holds. @throws Error with what the condition saw last */
+  /** Time passes until a condition holds. @throws Error with the volume, the instance and the service as they are then */
   async until<T>(
     what: string,
     condition: () => Promise<T | undefined | false>,
@@ -210,7 +210,7 @@ export class CloudWorld {
       this.get(`/namespaces/shop/${path}`),
     );
     throw new Error(
-      `${what} did not come: ${JSON.stringify(await Promise.all(seen), undefined, 1)}`,
+      `${what} was not seen: ${JSON.stringify(await Promise.all(seen), undefined, 1)}`,
     );
   }
 

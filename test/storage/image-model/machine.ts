@@ -33,7 +33,7 @@ export interface Facts {
   readonly mounts: ReadonlyMap<string, string>;
   /** `<type> <device, image or target>` of the entries in the node journal. */
   readonly journal: ReadonlySet<string>;
-  /** Names below the storage root, including copies of snapshots. */
+  /** Files below the storage root, by their paths there, including copies of snapshots. */
   readonly files: readonly string[];
 }
 

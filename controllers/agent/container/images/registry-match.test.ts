@@ -9,7 +9,7 @@ function chosen(image: string, ...registries: readonly string[]): string | undef
 }
 
 describe('the registry of an image', () => {
-  it('a path wins over a host, a longer path over a shorter one, and a host over a wildcard', () => {
+  it('a host wins over a wildcard, then a longer path over a shorter one, then a longer wildcard', () => {
     const all = ['*.example.com', 'r.example.com', 'r.example.com/a', 'r.example.com/a/b'];
     expect(chosen('r.example.com/a/b/app', ...all)).to.equal('r.example.com/a/b');
     expect(chosen('r.example.com/a/app', ...all)).to.equal('r.example.com/a');
@@ -17,6 +17,12 @@ describe('the registry of an image', () => {
     expect(chosen('s.example.com/app', ...all)).to.equal('*.example.com');
     expect(chosen('x.r.example.com/app', '*.example.com', '*.r.example.com')).to.equal(
       '*.r.example.com',
+    );
+    expect(chosen('r.example.com/a/app', '*.example.com/a', 'r.example.com')).to.equal(
+      'r.example.com',
+    );
+    expect(chosen('x.r.example.com/a/app', '*.example.com/a', '*.r.example.com')).to.equal(
+      '*.example.com/a',
     );
   });
 

@@ -139,7 +139,7 @@ describe('the limits that the kernel enforces for a container', () => {
     );
     // The default limit of processes, which nobody asked for.
     expect(await stateOf({}, { PidsLimit: 0 }, ['pids'])).to.deep.equal({ ...same, asked: 1 });
-    // A kernel that counts no swap is no reason to ask.
+    // If only the limit of swap is missing, the engine is not asked what it supports.
     expect(await stateOf(all, { MemorySwap: -1 })).to.deep.equal(same);
   });
 

@@ -18,7 +18,7 @@ export async function withLimits(
   signal: AbortSignal,
   files?: KernelFiles,
 ): Promise<Running> {
-  // Asked only if there is a reason to. A kernel that does not count swap is no reason.
+  // The engine is asked only if a limit other than that of swap is missing: many kernels do not count swap.
   const isMissing = missingLimits(found).some((field) => field !== 'memoryAndSwapBytes');
   const unsupported = isMissing ? await engine.unsupportedLimits(signal) : [];
   const limits = await enforcedLimits(found.pid, found.id, found.limits, files);
