@@ -39,7 +39,7 @@ describe('a client of gRPC in Go', function () {
         ...process.env,
         GO111MODULE: 'off',
         GOPATH: packages,
-        GOCACHE: join(folder, 'cache'),
+        GOCACHE: process.env['GOCACHE'] ?? join(folder, 'cache'),
       },
       stdio: ['ignore', 'ignore', 'inherit'],
     });

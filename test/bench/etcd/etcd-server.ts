@@ -20,7 +20,10 @@ export function etcdVersion(): string {
   return /[\d.]+/.exec(execFileSync('etcd', ['--version'], { encoding: 'utf8' }))?.[0] ?? '';
 }
 
-/** Compiles Go sources of this folder with Debian's packages; returns the program's path. */
+/**
+ * Compiles Go sources of this folder with Debian's packages; returns the program's path. GOCACHE names a folder that
+ * several compilations share; without it, each compiles all packages again.
+ */
 export function buildGo(directory: string, sources: readonly string[]): string {
   const program = join(directory, 'load');
   const files = sources.map((name) =>
@@ -31,7 +34,7 @@ export function buildGo(directory: string, sources: readonly string[]): string {
       ...process.env,
       GO111MODULE: 'off',
       GOPATH: '/usr/share/gocode',
-      GOCACHE: join(directory, 'cache'),
+      GOCACHE: process.env['GOCACHE'] ?? join(directory, 'cache'),
     },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
