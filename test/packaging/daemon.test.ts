@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { finish } from '../acceptance/daemon.js';
+import { plainCommandTarball } from './packed.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -27,14 +28,10 @@ describe('the package of kedged', function () {
 
   before(async () => {
     home = await mkdtemp(join(tmpdir(), 'kedge-packed-'));
-    const env = { ...process.env, npm_config_loglevel: 'error' };
-    const pack = ['pack', '--json', '--ignore-scripts', '--pack-destination', home];
-    const packed = execFileSync('npm', pack, { cwd: join(root, 'cmd'), encoding: 'utf8', env });
-    const [{ filename }] = JSON.parse(packed) as [{ filename: string }];
     const modules = join(home, 'node_modules');
     const folder = join(modules, '@kedge/cmd');
     await mkdir(folder, { recursive: true });
-    const unpack = ['-xzf', join(home, filename), '-C', folder, '--strip-components=1'];
+    const unpack = ['-xzf', plainCommandTarball(), '-C', folder, '--strip-components=1'];
     execFileSync('tar', unpack);
     await linkDependencies(modules);
     commands = join(home, 'bin');

@@ -5,6 +5,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { runExample } from '../library/program.js';
+import { tarballOf } from './packed.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -100,13 +101,9 @@ describe('the tutorial and guides, typed into an empty folder', function () {
       });
   };
 
-  before(function () {
+  before(async function () {
     home = mkdtempSync(join(tmpdir(), 'kedge-guides-'));
-    const pack = 'npm pack --json --pack-destination';
-    const [{ filename }] = JSON.parse(shell(`${pack} "${home}"`, join(root, 'lib'))) as [
-      { filename: string },
-    ];
-    const tarball = join(home, filename);
+    const tarball = await tarballOf('kedge');
     const [begin = ''] = blocks(read('docs/tutorial.md'), 'sh');
     const more = pages.flatMap((page) =>
       blocks(read(page), 'sh').filter((block) => /^npm install [^\n]*\n$/.test(block)),

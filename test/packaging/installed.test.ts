@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { finish, root } from '../acceptance/daemon.js';
 import { tryOut } from './installed.js';
+import { releaseTarballs } from './packed.js';
 
 const tutorial = readFileSync(join(root, 'docs/tutorial-operators.md'), 'utf8');
 
@@ -42,11 +43,8 @@ describe('Kedge installed outside a checkout', function () {
   describe('from the packed tarballs', () => {
     let tarball: string;
 
-    before(async function () {
-      const { tarballs } = (await import(script('release/tarballs.mjs'))) as {
-        tarballs: (folder: string) => ReadonlyMap<string, string>;
-      };
-      tarball = tarballs(join(home, 'tarballs')).get('@kedge/cmd') ?? '';
+    before(async () => {
+      tarball = (await releaseTarballs()).get('@kedge/cmd') ?? '';
     });
 
     /** Installs the one tarball; the packages of others come from the registry. */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { tarballOf } from './packed.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const bin = (name: string): string => join(root, 'node_modules/.bin', name);
@@ -63,11 +64,7 @@ describe('the npm package', function () {
   before(async function () {
     folder = await mkdtemp(join(tmpdir(), 'kedge-package-'));
     const env = { ...process.env, npm_config_loglevel: 'error' };
-    const pack = ['pack', '--json', '--pack-destination', folder];
-    const cwd = join(root, 'lib');
-    const packed = execFileSync('npm', pack, { cwd, encoding: 'utf8', env });
-    const [{ filename }] = JSON.parse(packed) as [{ filename: string }];
-    tarball = join(folder, filename);
+    tarball = await tarballOf('kedge');
     await writeFile(join(folder, 'package.json'), '{ "type": "module", "private": true }\n');
     const install = ['install', '--no-audit', '--no-fund', '--ignore-scripts', tarball];
     try {

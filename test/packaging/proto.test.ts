@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { root } from '../acceptance/daemon.js';
+import { tarballOf } from './packed.js';
 
-const env = { ...process.env, npm_config_loglevel: 'error' };
 const buf = join(root, 'node_modules/.bin/buf');
 
 /** The fenced block of a document that begins with the name of its file. */
@@ -26,20 +26,11 @@ describe('the published .proto files', function () {
   let folder: string;
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'kedge-proto-'));
-    for (const [name, workspace] of [
-      ['@kedge/api', 'proto'],
-      ['kedge', 'lib'],
-    ] as const) {
+    for (const name of ['@kedge/api', 'kedge']) {
       const target = join(folder, 'node_modules', name);
       await mkdir(target, { recursive: true });
-      const pack = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder];
-      const output = execFileSync('npm', pack, {
-        cwd: join(root, workspace),
-        encoding: 'utf8',
-        env,
-      });
-      const [{ filename }] = JSON.parse(output) as [{ filename: string }];
-      execFileSync('tar', ['-xzf', join(folder, filename), '--strip-components=1', '-C', target]);
+      const tarball = await tarballOf(name);
+      execFileSync('tar', ['-xzf', tarball, '--strip-components=1', '-C', target]);
     }
     const document = readFileSync(join(root, 'docs/reference/api.md'), 'utf8');
     for (const file of ['buf.yaml', 'buf.gen.yaml'])
