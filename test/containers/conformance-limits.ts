@@ -20,7 +20,7 @@ export function limitConformance(workloads: LimitedWorkloads): void {
 
   async function outputOf(spec: WorkloadSpec): Promise<readonly string[]> {
     await runtime().start(spec);
-    await eventually('the end', async () => (await observe(spec)).state === 'exited', 60_000);
+    await eventually('the end', async () => (await observe(spec)).state === 'exited', 180_000);
     return logOf(spec.id);
   }
 
