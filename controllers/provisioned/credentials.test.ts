@@ -91,6 +91,29 @@ describe('the credentials of a volume', () => {
       expect(capturedBeside(tokens, both, {})).to.deep.equal({ apiTokenSecretRef: 'a/b' });
     });
 
+    it('are those of the class for a part that the volume has renewed', () => {
+      const captured = { driverParameters: all, ownParameters: ['sessionToken'] };
+      const renewed = capturedBeside(temporary, captured, { sessionToken: 'new' });
+      expect(renewed).to.deep.equal(pair);
+      // Of an earlier release it is not known what the class gave.
+      const unknown = capturedBeside(temporary, { driverParameters: all }, { sessionToken: 'new' });
+      expect(unknown).to.deep.equal({});
+    });
+
+    it('are those of the class if an earlier release made the resource in its account', () => {
+      const own = { apiTokenSecretRef: 'a/b' };
+      const captured = { driverParameters: { apiToken: 'class', ...own } };
+      expect(capturedBeside(tokens, captured, own)).to.deep.equal({ apiToken: 'class', ...own });
+      const live = { apiToken: 'rotated' };
+      expect(mergedParameters(tokens, live, own, captured)).to.deep.equal({ ...live, ...own });
+      // Another own credential, one that was not captured, and one that the volume had itself and lost.
+      for (const each of [{ apiTokenSecretRef: 'a/c' }, { apiToken: 'own' }])
+        expect(mergedParameters(tokens, live, each, captured)).to.deep.equal(each);
+      expect(
+        mergedParameters(tokens, live, own, { ...captured, ownParameters: ['apiToken'] }),
+      ).to.deep.equal(own);
+    });
+
     it('stay the captured ones if no other credential is left', () => {
       const captured = { driverParameters: all, ownParameters: keys };
       expect(capturedBeside(temporary, captured, {})).to.deep.equal(all);

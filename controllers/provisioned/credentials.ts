@@ -1,5 +1,10 @@
 import { credentialsIn, type Driver, type Parameters } from '@kedge/driver-sdk';
-import { type Captured, keptBeside, mergeWithClass } from '../references/credential-merge.js';
+import {
+  type Captured,
+  keptBeside,
+  mergeWithClass,
+  wasMergedByKey,
+} from '../references/credential-merge.js';
 import { liveClass } from '../references/live-class.js';
 import type { StorageClass } from '../storage-class/kind.js';
 import type { Volume } from '../volume/kind.js';
@@ -21,13 +26,27 @@ export function haveSameBodies(one: Parameters, other: Parameters): boolean {
   return [...keys].every((key) => bodyOf(one[key] ?? '') === bodyOf(other[key] ?? ''));
 }
 
-/** The parameters of a class with those of its volume, see {@link mergeWithClass}. */
+function isSameBody(one: string, other: string): boolean {
+  return bodyOf(one) === bodyOf(other);
+}
+
+/**
+ * The parameters of a class with those of its volume, see {@link mergeWithClass}.
+ * @param captured the volume or snapshot of the call, if it may have captured parameters
+ */
 export function mergedParameters(
   driver: Driver,
   ofClass: Parameters,
   own: Parameters = {},
+  captured: Captured = {},
 ): Parameters {
-  return mergeWithClass(credentialsIn(driver.capabilities()), ofClass, own);
+  const declared = credentialsIn(driver.capabilities());
+  return mergeWithClass(
+    declared,
+    ofClass,
+    own,
+    wasMergedByKey(declared, captured, own, isSameBody),
+  );
 }
 
 type OwnNamed = Pick<Volume, 'parameters' | 'ownParameters' | 'driver'>;
@@ -46,6 +65,5 @@ export function ownNamesOf(
 
 /** The captured parameters that are used together with those that a volume has itself now, see {@link keptBeside}. */
 export function capturedBeside(driver: Driver, captured: Captured, own: Parameters): Parameters {
-  const declared = credentialsIn(driver.capabilities());
-  return keptBeside(declared, captured, own, (one, other) => bodyOf(one) === bodyOf(other));
+  return keptBeside(credentialsIn(driver.capabilities()), captured, own, isSameBody);
 }

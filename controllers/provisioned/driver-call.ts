@@ -51,7 +51,7 @@ export async function driverCall(
   if (!driver) throw new DriverError('InvalidParameters', driverMissing.format({ driver: name }));
   const from = holderOf(storageClasses, { name: volume.storageClassName });
   const ofClass = resolver.rebind(storageClass?.parameters ?? {}, from, holder);
-  const live = mergedParameters(driver, ofClass, volume.parameters);
+  const live = mergedParameters(driver, ofClass, volume.parameters, volume);
   const parameters: Record<string, string> = {
     ...live,
     ...(storageClass ? volume.driverParameters : capturedBeside(driver, volume, live)),

@@ -17,13 +17,15 @@ function without(parameters: Parameters, keys: ReadonlySet<string>): Parameters 
  * none of the class beside it, such as the session token of the class's key. A part of a credential is used with the
  * other parts of the class.
  * @param declared the credentials of their driver; undefined: it has none, or they are not known
+ * @param isMergedByKey see {@link wasMergedByKey}: the class is used beside a whole credential, too
  */
 export function mergeWithClass(
   declared: DeclaredCredentials | undefined,
   ofClass: Parameters,
   own: Parameters,
+  isMergedByKey = false,
 ): Parameters {
-  const isWhole = declared !== undefined && hasWhole(declared, own) === true;
+  const isWhole = !isMergedByKey && declared !== undefined && hasWhole(declared, own) === true;
   return { ...(isWhole ? without(ofClass, new Set(declared.keys)) : ofClass), ...own };
 }
 
@@ -34,22 +36,52 @@ export interface Captured {
   readonly ownParameters?: readonly string[] | undefined;
 }
 
+/** Whether two values are the same credential. */
+export type SameCredential = (one: string, other: string) => boolean;
+
 /**
- * The captured parameters that are used together with those that a volume has itself now. Credentials belong together,
- * so no captured one is used if the volume has a whole one, or another one than the captured one. What the volume had
- * itself and has lost, such as a session token, is omitted if a credential remains without it.
- * @param isSame whether two values are the same credential
+ * Whether an earlier release captured another whole credential of the class beside that of the volume, which is
+ * unchanged. Its driver chose between them, so the resource may be in the account of the class.
  */
-export function keptBeside(
+export function wasMergedByKey(
   declared: DeclaredCredentials,
   { driverParameters: captured = {}, ownParameters = [] }: Captured,
   own: Parameters,
-  isSame: (one: string, other: string) => boolean,
+  isSame: SameCredential,
+): boolean {
+  if (hasWhole(declared, own) !== true) return false;
+  const ofClass = without(captured, new Set([...Object.keys(own), ...ownParameters]));
+  const ownKeys = declared.keys.filter((key) => Object.hasOwn(own, key));
+  return (
+    hasWhole(declared, ofClass) === true &&
+    ownKeys.every((key) => isSame(own[key] ?? '', captured[key] ?? ''))
+  );
+}
+
+/**
+ * The captured parameters that are used together with those that a volume has itself now. Credentials belong together,
+ * so no captured one is used if the volume has a whole one, or another one than the captured one that those of the class
+ * do not complete. What the volume had itself and has lost, such as a session token, is omitted if a credential remains
+ * without it. An object that {@link wasMergedByKey} keeps its captured ones.
+ */
+export function keptBeside(
+  declared: DeclaredCredentials,
+  object: Captured,
+  own: Parameters,
+  isSame: SameCredential,
 ): Parameters {
+  if (wasMergedByKey(declared, object, own, isSame)) return object.driverParameters ?? {};
+  const { driverParameters: captured = {}, ownParameters = [] } = object;
   const keys = new Set(declared.keys);
   const ownKeys = Object.keys(own).filter((key) => keys.has(key));
   const isOther = ownKeys.some((key) => !isSame(own[key] ?? '', captured[key] ?? ''));
-  if (isOther || hasWhole(declared, own) === true) return without(captured, keys);
+  if (hasWhole(declared, own) === true) return without(captured, keys);
+  if (isOther) {
+    // A part of the volume's own is completed by what the class gave, if it is known what that is.
+    const ofClass = without(captured, new Set(ownParameters));
+    const isCompleted = ownParameters.length > 0 && hasWhole(declared, { ...ofClass, ...own });
+    return isCompleted === true ? ofClass : without(captured, keys);
+  }
   const isLost = (key: string): boolean => keys.has(key) && !Object.hasOwn(own, key);
   const kept = without(captured, new Set(ownParameters.filter(isLost)));
   const remains = hasWhole(declared, { ...kept, ...own }) ?? ownKeys.length > 0;

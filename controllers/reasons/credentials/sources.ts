@@ -1,6 +1,6 @@
 import type { Volume } from '@kedge/api/kinds';
 import { type DeclaredCredentials, declaredCredentials } from '@kedge/driver-sdk/parameters';
-import { keptBeside, mergeWithClass } from '../../references/credential-merge.js';
+import { keptBeside, mergeWithClass, wasMergedByKey } from '../../references/credential-merge.js';
 import { liveClass } from '../../references/live-class.js';
 import { parameterReference, type SecretReference } from '../../references/secret-reference.js';
 import { mask } from '../../messages/mask.js';
@@ -60,10 +60,12 @@ export function callParameters(storage: Storage, about: About): Parameters {
   const ofClass = liveClass(storage.object, named);
   const others = ofClass ? (ofClass.parameters ?? {}) : driverParameters;
   const declared = declaredBy(driver || (named?.driver ?? ''), [own, others]);
-  if (ofClass) return withoutLegacy(mergeWithClass(declared, others, own));
+  const captured = { driverParameters, ownParameters };
   // A client sees no literals, only their mask.
   const isSame = (one: string, other: string): boolean => one === other;
-  const kept = keptBeside(declared, { driverParameters, ownParameters }, own, isSame);
+  const isByKey = wasMergedByKey(declared, captured, own, isSame);
+  if (ofClass) return withoutLegacy(mergeWithClass(declared, others, own, isByKey));
+  const kept = keptBeside(declared, captured, own, isSame);
   return withoutLegacy({ ...kept, ...own });
 }
 

@@ -163,7 +163,7 @@ export class SnapshotEffects extends ProvisionedEffects<Snapshot, SnapshotField,
       holderOf(storageClasses, { name: storageClassName }),
       holderOf(snapshots, snapshot),
     );
-    const merged = Object.entries(mergedParameters(driver, ofClass, own));
+    const merged = Object.entries(mergedParameters(driver, ofClass, own, snapshot));
     const place = Object.entries(snapshot.driverParameters ?? {}).filter(([key]) => !keys.has(key));
     const credentials = merged.filter(([key]) => keys.has(key));
     return { ...Object.fromEntries([...place, ...credentials]), ...own };
