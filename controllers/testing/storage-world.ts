@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import {
+  type Controller,
   type EmbeddedStore,
   type Logger,
   Manager,
@@ -53,6 +54,7 @@ export class StorageWorld {
   readonly #options: StorageWorldOptions;
   #store: EmbeddedStore | undefined;
   #manager: Manager | undefined;
+  #volumes: Controller | undefined;
   #volumeManager: VolumeManager | undefined;
 
   private constructor(options: StorageWorldOptions) {
@@ -79,6 +81,11 @@ export class StorageWorld {
     return present(this.#store);
   }
 
+  /** The runs of the volume reconciler since the last start. */
+  get volumeRuns(): number {
+    return present(this.#volumes).stats().reconciles;
+  }
+
   get volumeManager(): VolumeManager {
     return present(this.#volumeManager);
   }
@@ -101,7 +108,8 @@ export class StorageWorld {
       drivers: driver.registry(),
       resolver: parameterResolver(manager.informer(secrets).lister, sealer),
     };
-    manager.addController(volumeController(common)).addController(snapshotController(common));
+    this.#volumes = volumeController(common);
+    manager.addController(this.#volumes).addController(snapshotController(common));
     if (scheduler) manager.addController(schedulerController(common));
     this.#volumeManager = new VolumeManager({
       ...common,

@@ -8,9 +8,10 @@ export interface CredentialCapabilities {
    */
   readonly credentialParameters?: readonly string[];
   /**
-   * The sets of parameters of which each is a whole credential, the first one present being used. A volume that has all
-   * of one set uses no credential of its class beside it, and completes a part of a set from its class. Not declared:
-   * the parameters of a class and its volume are merged key by key.
+   * The sets of parameters of which each is a whole credential. The driver uses the first one that is present. A volume
+   * that has all of one set uses no credential of its class beside it, except one that an earlier release captured
+   * (decision 0102). A part of a set is completed by the class. Not declared: the parameters of a class and its volume
+   * are merged key by key.
    */
   readonly wholeCredentials?: readonly (readonly string[])[];
 }
