@@ -82,11 +82,12 @@ describe(`the commits of PostgreSQL on a block volume, ${cycles} of ${wholeCycle
       `${name} to run after ${restarts} restarts`,
       async () => {
         const body = await instanceOf(name);
-        return body.status === 'Running' && Number(body.restartCount ?? 0) === restarts
-          ? body
-          : undefined;
+        const { status, conditions, message, restartCount = 0 } = body;
+        if (status === 'Running' && Number(restartCount) === restarts) return body;
+        throw new Error(JSON.stringify({ status, conditions, message, restartCount }));
       },
-      120_000,
+      // A start that the engine does not continue is freed after 120 s.
+      300_000,
     );
   /** Acknowledged commits, `<run> <client>` and their number. */
   const acknowledged = (): ReadonlyMap<string, number> => {
