@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { builtinCredentials } from '@kedge/driver-sdk/parameters';
+import { credentialForms } from '@kedge/driver-sdk/parameters';
 import { mergeWithClass } from './credential-merge.js';
 
 type Parameters = Readonly<Record<string, string>>;
@@ -9,9 +9,9 @@ function valuesOf(keys: readonly string[], place: string): Parameters {
   return Object.fromEntries(keys.map((key) => [key, `${place} ${key}`]));
 }
 
-// drivers/credentials.test.ts compares these with the capabilities of the drivers.
-describe('the parameters of a class and its volume, with the credentials of each cloud driver', () => {
-  for (const [name, declared] of Object.entries(builtinCredentials)) {
+// drivers/credentials.test.ts finds each cloud driver's credentials among these.
+describe('the parameters of a class and its volume, with credentials of each form', () => {
+  for (const [name, declared] of Object.entries(credentialForms)) {
     const { keys } = declared;
     const whole: readonly (readonly string[])[] = declared.whole;
     const ofClass = { region: 'r', ...valuesOf(keys, 'class') };

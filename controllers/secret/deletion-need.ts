@@ -1,6 +1,6 @@
 import { isDeleting, keyString } from 'kedge';
 import type { AdmissionContext } from 'kedge/server';
-import { declaredCredentials } from '@kedge/driver-sdk/parameters';
+import { credentialsNamed } from '@kedge/driver-sdk/parameters';
 import { type Snapshot, snapshots } from '../snapshot/kind.js';
 import { storageClasses } from '../storage-class/kind.js';
 import { mergeWithClass } from '../references/credential-merge.js';
@@ -19,15 +19,17 @@ export async function neededByDeletions(
   if ((await context.lookupBy(snapshots, 'neededSecret', key)).length > 0) return true;
   const status = ['driver'] as const;
   for (const storageClass of await context.lookupAll(storageClasses)) {
-    const { name, parameters, driver } = storageClass;
-    const declared = declaredCredentials(driver);
+    const { name, parameters } = storageClass;
     const isOf = (object: Pick<Volume | Snapshot, 'driver'>): boolean =>
       liveClass(object, storageClass) !== undefined;
     // A short reference refers to a secret in the volume's namespace.
     if (!referencedSecrets(parameters, secret.namespace).includes(key)) continue;
     // Credentials are those of the class now, also if others were captured.
     const refers = (namespace: string, own: Readonly<Record<string, string>> = {}): boolean =>
-      referencedSecrets(mergeWithClass(declared, parameters ?? {}, own), namespace).includes(key);
+      referencedSecrets(
+        mergeWithClass(credentialsNamed({ ...parameters, ...own }), parameters ?? {}, own),
+        namespace,
+      ).includes(key);
     const ofClass = await context.lookupBy(volumes, 'storageClass', name, { status });
     if (ofClass.filter(isDeleting).some((v) => isOf(v) && refers(v.namespace, v.parameters)))
       return true;

@@ -1,6 +1,6 @@
 import {
   type BlockProvider,
-  builtinCredentials,
+  credentialForms,
   type CallContext,
   createBlockDriver,
   type Driver,
@@ -110,7 +110,7 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
     placeParameters: { [label]: ['region'] },
     attachLimit,
     parameters: cloud1Parameters,
-    wholeCredentials: builtinCredentials[name].whole,
+    wholeCredentials: credentialForms.tokenOrReference.whole,
     create: (request) => inTurn(request, () => volumes.provision(request)),
     observe: (request) => volumes.observe(request),
     delete: (request) => inTurn(request, () => volumes.delete(request)),

@@ -1,6 +1,6 @@
 import {
   type BlockProvider,
-  builtinCredentials,
+  credentialForms,
   type CallContext,
   createBlockDriver,
   type Driver,
@@ -103,7 +103,7 @@ export function createCloud2VolumeDriver(settings: StorageSettings): Driver {
     placeParameters: { [label]: ['location', 'region'] },
     attachLimit,
     parameters: cloud2Parameters,
-    wholeCredentials: builtinCredentials[name].whole,
+    wholeCredentials: credentialForms.token.whole,
     validate: locationViolations,
     create: (request) => inTurn(request, () => volumes.provision(request)),
     observe: (request) => volumes.observe(request),

@@ -1,6 +1,6 @@
 import {
   type BlockProvider,
-  builtinCredentials,
+  credentialForms,
   type CallContext,
   createBlockDriver,
   type Driver,
@@ -97,7 +97,7 @@ export function createCloud3BlockDriver(settings: StorageSettings): Driver {
     requiredTopologyKeys: [zoneLabel],
     attachLimit,
     parameters: cloud3Parameters,
-    wholeCredentials: builtinCredentials[name].whole,
+    wholeCredentials: credentialForms.accessKey.whole,
     validate: combinationViolations,
     create: (request) => inTurn(request, () => volumes.provision(request)),
     observe: (request) => volumes.observe(request),

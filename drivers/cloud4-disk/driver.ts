@@ -1,6 +1,6 @@
 import {
   type BlockProvider,
-  builtinCredentials,
+  credentialForms,
   type CallContext,
   createBlockDriver,
   type Driver,
@@ -124,7 +124,7 @@ export function createCloud4DiskDriver(settings: StorageSettings): Driver {
     requiredTopologyKeys: [zoneLabel],
     attachLimit,
     parameters: cloud4Parameters,
-    wholeCredentials: builtinCredentials[name].whole,
+    wholeCredentials: credentialForms.serviceAccount.whole,
     validate: zoneViolations,
     create: (request) => inTurn(request, () => disks.create(request, 'provision')),
     observe: (request) => disks.observe(request),

@@ -45,12 +45,14 @@ describe('the secrets that an explanation names', () => {
     ]);
   });
 
-  it('are also those of the class if the volume has a part, or its driver declares no whole ones', () => {
+  it('are also those of the class if the volume has a part, or parameters of no known form', () => {
     const ofClass = { ...pair, sessionToken: 'secret:class/session' };
     const part = { parameters: { sessionToken: 'secret:own/session' } };
     expect(used('cloud3-block', part, ofClass)).to.deep.equal([...ofPair, 'default/own/session']);
-    const undeclared = used('constructor', { parameters: pair }, ofClass);
-    expect(undeclared).to.deep.equal([...ofPair, 'default/class/session']);
+    const unknown = { key: 'secret:own/key' };
+    expect(
+      used('third-party', { parameters: unknown }, { session: 'secret:class/session' }),
+    ).to.deep.equal(['default/class/session', 'default/own/key']);
   });
 
   it('are no captured ones beside a whole credential of the volume, once the class is gone', () => {

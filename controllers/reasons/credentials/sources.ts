@@ -1,5 +1,5 @@
 import type { Volume } from '@kedge/api/kinds';
-import { type DeclaredCredentials, declaredCredentials } from '@kedge/driver-sdk/parameters';
+import { type DeclaredCredentials, credentialsNamed } from '@kedge/driver-sdk/parameters';
 import { keptBeside, mergeWithClass, wasMergedByKey } from '../../references/credential-merge.js';
 import { liveClass } from '../../references/live-class.js';
 import { parameterReference, type SecretReference } from '../../references/secret-reference.js';
@@ -46,20 +46,20 @@ function isCredential([key, value]: readonly [string, string]): boolean {
   return value === mask || parameterReference(key, value, '').type !== 'literal';
 }
 
-/** The credentials of a driver. Of one that is not built in, only the values are known. */
-function declaredBy(driver: string, all: readonly Parameters[]): DeclaredCredentials {
-  const byValue = all.flatMap((each) => Object.entries(each).filter(isCredential));
-  return declaredCredentials(driver) ?? { keys: byValue.map(([key]) => key) };
+/** The credentials among parameters, by their names. Without known names they are recognized by their values. */
+function credentialsAmong(parameters: Parameters): DeclaredCredentials {
+  const byValue = Object.entries(parameters).filter(isCredential);
+  return credentialsNamed(parameters) ?? { keys: byValue.map(([key]) => key) };
 }
 
 /** The parameters of driver calls, those of the volume before those of the class; the captured ones only without it. */
 export function callParameters(storage: Storage, about: About): Parameters {
   const { parameters: own } = ownOf(storage, about);
-  const { driver, driverParameters = {}, ownParameters, storageClassName = '' } = storage.object;
+  const { driverParameters = {}, ownParameters, storageClassName = '' } = storage.object;
   const named = findByKey(about.world.storageClasses, storageClassName);
   const ofClass = liveClass(storage.object, named);
   const others = ofClass ? (ofClass.parameters ?? {}) : driverParameters;
-  const declared = declaredBy(driver || (named?.driver ?? ''), [own, others]);
+  const declared = credentialsAmong({ ...others, ...own });
   const captured = { driverParameters, ownParameters };
   // A client sees no literals, only their mask.
   const isSame = (one: string, other: string): boolean => one === other;

@@ -8,27 +8,36 @@ export interface DeclaredCredentials {
   readonly whole?: readonly (readonly string[])[] | undefined;
 }
 
-/**
- * The credentials of the built-in drivers that have some. Explanations and rights read them here, because they have no
- * driver; the drivers declare the same.
- */
-export const builtinCredentials = {
-  'cloud1-volume': {
+/** The credentials of the built-in drivers, by their form. A driver declares one of them as its own. */
+export const credentialForms = {
+  token: { keys: ['apiToken'], whole: [['apiToken']] },
+  tokenOrReference: {
     keys: ['apiToken', 'apiTokenSecretRef'],
     whole: [['apiToken'], ['apiTokenSecretRef']],
   },
-  'cloud2-volume': { keys: ['apiToken'], whole: [['apiToken']] },
-  'cloud3-block': {
+  accessKey: {
     keys: ['accessKeyId', 'secretAccessKey', 'sessionToken'],
     whole: [['accessKeyId', 'secretAccessKey']],
   },
-  'cloud4-disk': { keys: ['credentialsJSON'], whole: [['credentialsJSON']] },
+  serviceAccount: { keys: ['credentialsJSON'], whole: [['credentialsJSON']] },
 } as const satisfies Readonly<Record<string, DeclaredCredentials>>;
 
-/** The credentials of a driver by its name; undefined for a driver that is not built in, or has no credentials. */
-export function declaredCredentials(driver: string): DeclaredCredentials | undefined {
-  const all: Readonly<Record<string, DeclaredCredentials>> = builtinCredentials;
-  return Object.hasOwn(all, driver) ? all[driver] : undefined;
+/**
+ * The credentials among parameters, by their names: for explanations and checks, which have no driver. A driver of
+ * others that uses these names without declaring whole credentials is merged differently in its calls.
+ * @returns undefined without a parameter of a known form
+ */
+export function credentialsNamed(
+  parameters: Readonly<Record<string, string>>,
+): DeclaredCredentials | undefined {
+  const forms = Object.values<DeclaredCredentials>(credentialForms).filter(({ keys }) =>
+    keys.some((key) => Object.hasOwn(parameters, key)),
+  );
+  if (forms.length === 0) return undefined;
+  return {
+    keys: [...new Set(forms.flatMap(({ keys }) => keys))],
+    whole: forms.flatMap(({ whole = [] }) => whole),
+  };
 }
 
 /** The credentials that a driver declares by its capabilities. */

@@ -4,10 +4,10 @@ import { parameterRefused } from '../messages/driver-messages.js';
 
 export { nodeTopologyKey } from './driver.js';
 export {
-  builtinCredentials,
+  credentialForms,
   credentialsIn,
   type DeclaredCredentials,
-  declaredCredentials,
+  credentialsNamed,
 } from './declared-credentials.js';
 
 /** A parameter as data. */
