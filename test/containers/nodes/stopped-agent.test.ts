@@ -67,8 +67,12 @@ describe('an agent that is stopped by a signal', function () {
     ...{ pid, containerId, restartCount, on },
   });
   const containers = (): string => engine.docker('ps', '--all', '--quiet', '--no-trunc');
-  const lastLine = async (name: string): Promise<number> =>
-    Number((await daemon.cli('logs', `${name}-0`, '--tail', '1')).stdout.replace('line ', ''));
+  /** The number of the last line of a log. A line that is written during the command is printed as well. */
+  const lastLine = async (name: string): Promise<number> => {
+    const { stdout, stderr } = await daemon.cli('logs', `${name}-0`, '--tail', '1');
+    const [, line] = /line (\d+)\n$/.exec(stdout) ?? [];
+    return line === undefined ? expect.fail(`no line: ${stdout}${stderr}`) : Number(line);
+  };
 
   it('makes its node NotReady and its instances Unknown; they run on, once each, and are its own again afterwards', async () => {
     const script = 'n=0; while :; do n=$((n+1)); echo line $n; sleep 0.2; done';
