@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { nodeTopologyKey } from '@kedge/driver-sdk';
 import { builtinDrivers } from './index.js';
@@ -89,6 +90,15 @@ describe('built-in drivers', () => {
     it(`${name} names its provider: ${provider ?? 'none'}`, async () => {
       expect((await registry.get(name))?.provider).to.equal(provider);
     });
+
+  it('the README names each provider as one that works', () => {
+    const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+    const [working = '', missing = ''] = readme.split('What does not work yet');
+    for (const provider of Object.values(providers).filter((name) => name !== undefined)) {
+      expect(working).to.include(provider);
+      expect(missing.split('\n\n')[0]).to.not.include(provider);
+    }
+  });
 
   it('a name that is a property of every object is not a driver', async () => {
     expect(await registry.get('constructor')).to.equal(undefined);
