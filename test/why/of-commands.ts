@@ -68,7 +68,7 @@ export const ofCommands: readonly Mistake[] = [
     given: nothing,
     command: 'kedge wyh service/web',
     code: 2,
-    words: ['Did you mean why?'],
+    words: ['Did you mean kedge why?'],
   },
   {
     name: 'a kind without a state',

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { installation } from '../../installation.js';
 import { version } from '../../version.js';
 import { commands } from '../commands.js';
+import { addUsageHints } from './usage-hints.js';
 
 /** The whole command line; parsing it runs a command. */
 export function kedgeProgram(): Command {
@@ -14,5 +15,6 @@ export function kedgeProgram(): Command {
     .configureHelp({ sortSubcommands: true })
     .addHelpText('after', `\nExample: ${kedge} cast ${examples}/journal.yaml`);
   for (const add of commands) add(root);
+  addUsageHints(root);
   return root;
 }

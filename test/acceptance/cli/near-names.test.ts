@@ -32,7 +32,7 @@ describe('a misspelt word on the command line', function () {
     ['get volumes -n prdo', 4, 'Did you mean prod?'],
     ['driver check nothing-like-it', 4, 'Storage classes: '],
     ['cast docs/examples/journl.yaml', 4, 'did you mean docs/examples/journal.yaml?'],
-    ['gte volumes', 2, 'Did you mean get?'],
+    ['gte volumes', 2, 'Did you mean kedge get?'],
     ['get volumes --outptu json', 2, 'Did you mean --output?'],
   ] as const)
     it(`is reported with a suggestion: kedge ${line}`, async () => {

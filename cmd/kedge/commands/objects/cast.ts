@@ -4,6 +4,7 @@ import { StatusError } from 'kedge/objects';
 import type { JsonObject } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
 import { located, placed, readCastFiles } from '../../files/cast-file.js';
+import { type FileOptions, filesOf, withFiles } from '../../files/file-arguments.js';
 import { installation } from '../../../installation.js';
 import { interruptible } from '../../program/interruption.js';
 import { withExamples } from '../../program/examples.js';
@@ -11,7 +12,7 @@ import { waitSecondsMax, wholeNumber } from '../../program/number-option.js';
 import { note, print } from '../../output/output.js';
 import { type CastResult, waitForCast } from '../../connection/wait.js';
 
-interface CastOptions {
+interface CastOptions extends FileOptions {
   readonly namespace?: string;
   readonly dryRun?: boolean;
   readonly wait: boolean;
@@ -37,7 +38,9 @@ function goesOn(results: readonly CastResult[], namespace: string | undefined): 
 }
 
 async function cast(paths: readonly string[], options: CastOptions): Promise<void> {
-  const items = (await readCastFiles(paths)).map((item) => placed(item, options.namespace));
+  const items = (await readCastFiles(filesOf(paths, options))).map((item) =>
+    placed(item, options.namespace),
+  );
   const client = await connect();
   const objects = items.map(({ kind, object }) => ({ kind, object }));
   const call = async (dryRun: boolean): Promise<JsonObject> => {
@@ -76,10 +79,7 @@ function resultsOf(answer: JsonObject): readonly CastResult[] {
 
 /** Adds `kedge cast FILES...`. */
 export function addCast(program: Command): void {
-  const command = program
-    .command('cast')
-    .alias('apply')
-    .argument('<files...>', 'YAML files, directories of YAML files, or - for standard input')
+  const command = withFiles(program.command('cast').alias('apply'))
     .description('create or replace objects from files, and wait until they run')
     .addHelpText(
       'after',

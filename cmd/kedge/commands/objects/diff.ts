@@ -9,11 +9,12 @@ import { writableOf } from '../../connection/fields.js';
 import { scopeOf } from '../../connection/targets.js';
 import { type CastItem, located, placed, readCastFiles } from '../../files/cast-file.js';
 import { type Difference, differences, mask, masked, valueAt } from '../../files/differences.js';
+import { type FileOptions, filesOf, withFiles } from '../../files/file-arguments.js';
 import { print } from '../../output/output.js';
 import { withExamples } from '../../program/examples.js';
 import { exitCodes } from '../../program/exit-codes.js';
 
-interface DiffOptions {
+interface DiffOptions extends FileOptions {
   readonly namespace?: string;
 }
 
@@ -123,7 +124,9 @@ async function showUpdated(
 }
 
 async function diff(paths: readonly string[], options: DiffOptions): Promise<void> {
-  const items = (await readCastFiles(paths)).map((item) => placed(item, options.namespace));
+  const items = (await readCastFiles(filesOf(paths, options))).map((item) =>
+    placed(item, options.namespace),
+  );
   const client = await connect();
   try {
     const objects = items.map(({ kind, object }) => ({ kind, object }));
@@ -157,9 +160,7 @@ async function diff(paths: readonly string[], options: DiffOptions): Promise<voi
 
 /** Adds `kedge diff FILES...`. */
 export function addDiff(program: Command): void {
-  const command = program
-    .command('diff')
-    .argument('<files...>', 'YAML files, directories of YAML files, or - for standard input')
+  const command = withFiles(program.command('diff'))
     .description(
       'show the changes that a cast of files would make; exit code 1 if there are differences',
     )
