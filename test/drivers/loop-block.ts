@@ -28,6 +28,7 @@ import {
   type RunCommand,
   type VolumeIdentity,
 } from '@kedge/driver-sdk';
+import { loopOf } from '../emulators/devices/loop-table.js';
 
 /** The folders of the stand-in provider. */
 export interface LoopBlockOptions {
@@ -130,10 +131,8 @@ export class LoopBlock {
     return (await Promise.all(folders.map((f) => readdir(f).catch(() => [])))).flat();
   }
 
-  async #loop(uid: string): Promise<string | undefined> {
-    const list = ['--associated', this.image(uid), '--noheadings', '--output', 'NAME'];
-    const text = await requireCommand(this.#run, 'losetup', list, this.#signal);
-    return text.split('\n')[0]?.trim() || undefined;
+  #loop(uid: string): Promise<string | undefined> {
+    return loopOf(this.image(uid));
   }
 
   async #size(path: string): Promise<bigint> {
