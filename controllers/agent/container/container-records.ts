@@ -1,5 +1,6 @@
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeDirectory } from '../runtime/make-directory.js';
 
 const idPattern = /^[0-9a-f-]{36}$/;
 
@@ -55,7 +56,7 @@ export class ContainerRecords {
    */
   async begin(id: string, run: number, bootId: string): Promise<void> {
     const folder = this.#folder(id);
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeDirectory(folder, 0o700);
     for (const name of await readdir(folder))
       if (/^(stop|memory|boot)-/.test(name) && !name.endsWith(`-${run - 1}`))
         await rm(join(folder, name), { force: true });
@@ -88,7 +89,7 @@ export class ContainerRecords {
   /** Records the stop request of a run before it is sent. */
   async askedToStop(id: string, run: number, now: number): Promise<void> {
     const folder = this.#folder(id);
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeDirectory(folder, 0o700);
     await this.#write(join(folder, `stop-${run}`), now);
   }
 

@@ -33,4 +33,21 @@ describe('the stop of a container', () => {
     expect(await advance()).to.equal('SIGKILL');
     expect(killed).to.deep.equal(['SIGQUIT', 'SIGKILL']);
   });
+
+  it('does not wait for its record, which a full disk refuses', async () => {
+    const killed: string[] = [];
+    const containers = {
+      kill: (_id: string, name: string) => Promise.resolve(killed.push(name)),
+    } as unknown as EngineContainers;
+    const full = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+    const records = {
+      stopAskedAt: () => Promise.resolve(undefined),
+      askedToStop: () => Promise.reject(full),
+    } as unknown as ContainerRecords;
+    const stops = new ContainerStops({ containers, records, clock: new FakeClock() });
+    const found = { id: 'c', name: 'web-0', stopSignal: 'SIGTERM' } as ContainerInspection;
+    const { signal } = new AbortController();
+    await stops.advance({ cluster: 'k', id: 'u', run: 1 }, found, 0, signal);
+    expect(killed).to.deep.equal(['SIGKILL']);
+  });
 });

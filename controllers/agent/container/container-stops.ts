@@ -83,7 +83,9 @@ export class ContainerStops {
     const { clock, records } = this.#options;
     const before = await records.stopAskedAt(id, run);
     const passedMs = before === undefined ? 0 : Math.max(0, clock.now() - before);
-    if (before === undefined) await records.askedToStop(id, run, clock.now());
+    if (before === undefined)
+      // Only later observations of the end need the record. On a full disk a container must stop, too.
+      await records.askedToStop(id, run, clock.now()).catch(() => undefined);
     return { run, askedAt: clock.monotonic() - passedMs, sent: undefined, killedAt: undefined };
   }
 }

@@ -14,6 +14,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { makeDirectory } from '../runtime/make-directory.js';
 import {
   ownerFile,
   ownerOf,
@@ -105,7 +106,7 @@ export class DataFiles {
     // A link or file in place of a directory is removed: it must not redirect or block the write.
     for (const each of [dirname(directory), directory])
       if (!(await isPlainDirectory(each))) await rm(each, { force: true });
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await makeDirectory(directory, 0o700);
     await this.#replace(directory, files);
   }
 

@@ -57,6 +57,15 @@ describe('process runtime', function () {
     expect(await output()).to.match(/^hello \/.*bin.*\noops\n$/);
   });
 
+  it('an exit code that an earlier release could not record, because the disk was full, is unknown', async () => {
+    await runtime.start(spec('exit 3'));
+    await ended();
+    await writeFile(join(base, 'data/instances', id, 'run-1/exit'), '');
+    runtime.close();
+    runtime = make();
+    expect(await ended()).to.have.property('exitCode', undefined);
+  });
+
   it('binds volumes at paths that leave no trace on the host, read-only if requested', async () => {
     const volume = join(base, 'volume');
     await mkdir(volume);

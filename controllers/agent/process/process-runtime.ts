@@ -30,7 +30,7 @@ import { privilegesOf } from './privileges.js';
 import { Launcher } from '../launch/launcher.js';
 import { scripts } from '../launch/scripts.js';
 import { removeRuns } from './remove-runs.js';
-import { RunEnds } from './run-ends.js';
+import { exitCodeIn, RunEnds } from './run-ends.js';
 import { bindLines, groupsOf, lastRunIn, makeRunFolder, rightsIn } from './run-folder.js';
 import { abandonedBecause } from './run-start.js';
 import { RunStarts } from './run-starts.js';
@@ -186,7 +186,7 @@ export class ProcessRuntime implements Runtime {
     const runs = exit === undefined && workload !== undefined && isAlive(workload);
     if (runs || exit !== undefined) this.#starts.seen(id, directory);
     if (exit !== undefined)
-      return this.#ends.read(id, { directory, n, exitCode: Number(exit.trim()) });
+      return this.#ends.read(id, { directory, n, exitCode: exitCodeIn(exit) });
     if (runs) {
       // An end before the watch is not notified, so check again after it.
       if (this.#watches.watch(id, directory) && readIfExists(join(directory, 'exit')) !== undefined)
@@ -235,7 +235,7 @@ export class ProcessRuntime implements Runtime {
           `workload ${id} was started in another pid namespace and may still run there; run kedged in that pid namespace (for example the host's), or end that namespace`,
         );
     }
-    const exitCode = exit === undefined ? undefined : Number(exit.trim());
+    const exitCode = exit === undefined ? undefined : exitCodeIn(exit);
     if (!workload && !supervisor) return { state: 'absent' };
     return this.#ends.read(id, { directory, n, exitCode });
   }

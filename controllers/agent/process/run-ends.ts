@@ -7,6 +7,12 @@ import { refusalOf } from './run-start.js';
 /** Exit code of a workload that SIGKILL ended. */
 const killedCode = 137;
 
+/** The exit code in a record of an end; undefined if the disk was full when an earlier release wrote it. */
+export function exitCodeIn(text: string): number | undefined {
+  const code = text.trim();
+  return code === '' ? undefined : Number(code);
+}
+
 /** A run that has ended. */
 export type RunEnd = Extract<WorkloadState, { state: 'exited' }>;
 

@@ -1,7 +1,7 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limitLine } from './cgroup/changed-limit-files.js';
 import type { PreparedGroup } from './cgroup/workload-groups.js';
+import { makeDirectory } from '../runtime/make-directory.js';
 import { sourceWithoutLinks } from '../runtime/mount-source.js';
 import type { WorkloadMount } from '../runtime/runtime.js';
 import type { LaunchFile } from '../launch/launcher.js';
@@ -92,7 +92,7 @@ export async function makeRunFolder(
   directory: string,
   { binds, words, hiddenDirectories, volumeDirectories, group }: RunFolder,
 ): Promise<readonly LaunchFile[]> {
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makeDirectory(directory, 0o700);
   const texts = {
     binds: binds.join(''),
     hidden: textOf(hiddenDirectories),

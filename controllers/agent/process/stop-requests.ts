@@ -4,7 +4,7 @@ import type { Clock } from 'kedge';
 import { processUnkillable } from '../../messages/starts.js';
 import { type ControllerPolicy, defaultPolicy } from '../../policy/policy.js';
 import type { StopProgress, WorkloadState } from '../runtime/runtime.js';
-import { readIfExists, readProcessId } from '../launch/process-table.js';
+import { isAlive, readIfExists, readProcessId } from '../launch/process-table.js';
 
 /** A killed process ends within this time, unless the kernel blocks it. */
 const killMsMax = 5_000;
@@ -42,10 +42,10 @@ export class StopRequests {
     const now = this.#clock.monotonic();
     const leftMs = request.askedAt + graceMs - now;
     const pid = state.state === 'running' ? state.pid : undefined;
-    const boxed = readProcessId(join(directory, 'pid'))?.boxed === true;
-    // Process 1 of a sandbox forwards signals. Workloads of earlier releases lead their process group.
-    const target = pid !== undefined && !boxed ? -pid : pid;
-    const next = target === undefined ? request : signalled(request, target, leftMs, now);
+    const next =
+      pid === undefined
+        ? startKilled(request, directory, leftMs, now)
+        : signalled(request, targetOf(directory, pid), leftMs, now);
     this.#requests.set(directory, next);
     const { processPollMs, stoppingProbeMs } = this.#waits;
     const waitsMs =
@@ -69,9 +69,34 @@ export class StopRequests {
     const now = this.#clock.monotonic();
     const askedBefore = Number(readIfExists(file) ?? 0);
     const passedMs = askedBefore > 0 ? Math.max(0, this.#clock.now() - askedBefore) : 0;
-    if (!(askedBefore > 0)) await writeFile(file, String(this.#clock.now()));
+    if (!(askedBefore > 0))
+      // Only the next process of the daemon needs the record. On a full disk a workload must stop, too.
+      await writeFile(file, String(this.#clock.now())).catch(() => undefined);
     return { askedAt: now - passedMs, sent: undefined, killedAt: undefined };
   }
+}
+
+/** The process to signal, or the negative id of its group: process 1 of a sandbox forwards signals. */
+function targetOf(directory: string, pid: number): number {
+  // Workloads of earlier releases lead their process group.
+  return readProcessId(join(directory, 'pid'))?.boxed === true ? pid : -pid;
+}
+
+/**
+ * Sends SIGKILL to the process group of a supervisor whose start has not ended after the grace period, for example
+ * because a mount hangs. The workload in its sandbox ends with it.
+ */
+function startKilled(
+  request: StopRequest,
+  directory: string,
+  leftMs: number,
+  now: number,
+): StopRequest {
+  if (leftMs > 0) return request;
+  const supervisor = readProcessId(join(directory, 'claimed', 'supervisor'));
+  return supervisor && isAlive(supervisor)
+    ? signalled(request, -supervisor.pid, leftMs, now)
+    : request;
 }
 
 /**

@@ -20,12 +20,12 @@ tab=$(printf '\t')
 newline='
 '
 # The reason why the command does not run, for observers. The log has the reason too.
-exec 8>"$directory/refused"
+exec 8<>"$directory/refused"
 refuse() {
   code=$1
   shift
-  echo "kedge: $*" >&2
-  echo "$*" >&8
+  echo "kedge: $*" >&2 || :
+  echo "$*" >&8 || :
   exit "$code"
 }
 fail() {
@@ -219,7 +219,8 @@ plan() {
   table_word "$1"
   planned=$word
   table_word "$2"
-  printf '%s %s %s %s 0 0\n' "$planned" "$word" "$3" "$4" >&3
+  # Explicit, because -e has no effect below a condition. A table without a line would leave something writable or visible.
+  printf '%s %s %s %s 0 0\n' "$planned" "$word" "$3" "$4" >&3 || fail "their table can't be written; free space on the disk of the data directory"
 }
 
 # Mounts the entries of table $1 in their order.

@@ -28,10 +28,14 @@ if ! mkdir "$directory/claimed" 2>/dev/null; then
   exit 0
 fi
 find_start $$
-echo "$$ $started" >"$directory/claimed/supervisor"
+# A run without this record would not be found.
+echo "$$ $started" >"$directory/claimed/supervisor" || exit 3
 # Held until this script ends: a daemon in another pid namespace sees neither it nor the workload in /proc.
 exec 9>"$directory/claimed/lock"
 flock --nonblock 9 || exit 3
+# These records get their disk space before the workload starts: they are replaced in place, also if the disk is full by
+# then. Without its pid a workload would run unseen, and without its code a failure would look like a success.
+for name in pid code exit.new refused; do printf '%300s\n' '' >"$directory/$name" || exit 3; done
 
 enter=${0%/*}/enter.sh
 # An ordinary user can't omit single mounts of the host. With slave propagation they end when the host unmounts them.
@@ -51,7 +55,7 @@ esac
     done <"$directory/groups"
   fi
   exec unshare --mount --pid --ipc --fork --kill-child "$@" </dev/null
-) 6>"$directory/pid" 7>"$directory/code" 8>&2 2>"$directory/errors" 9>&- &
+) 6<>"$directory/pid" 7<>"$directory/code" 8>&2 2>"$directory/errors" 9>&- &
 workload=$!
 trap : HUP INT TERM
 
@@ -79,12 +83,14 @@ wait "$workload" 2>/dev/null
 ended=$?
 [ "$ended" = 127 ] || code=$ended
 # No workload was started: this script's exit code says so.
-if [ ! -s "$directory/pid" ]; then
+read -r line <"$directory/pid" || line=
+if [ -z "$line" ]; then
   cat "$directory/errors" >&2
   exit "$code"
 fi
 # Releases of unshare(1) differ in how they report that their process was killed. A killed process wrote no code.
-code=137
-read -r code <"$directory/code" || code=${code:-137}
-echo "$code" >"$directory/exit.new"
+code=
+read -r code <"$directory/code" || code=
+# Without this record the daemon reports that the code is unknown.
+echo "${code:-137}" 1<>"$directory/exit.new" || exit 3
 mv "$directory/exit.new" "$directory/exit"

@@ -9,6 +9,7 @@ import {
 } from '@kedge/driver-sdk';
 import { hostPathRefused } from '@kedge/driver-sdk/messages';
 import { subPathRefused } from '../../messages/inputs.js';
+import { makeDirectory } from '../runtime/make-directory.js';
 
 const directoryOnly = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
@@ -117,7 +118,7 @@ export async function bindDirectory(host: NodeHost, request: BindRequest): Promi
     const there = await mountOn(host, target);
     if (there?.readOnly === readOnly && (await isSame(handle, target))) return;
     if (there) await unbindDirectory(host, target, signal);
-    await mkdir(target, { recursive: true, mode: 0o755 });
+    await makeDirectory(target, 0o755);
     try {
       // Mounts the handle, not its path, which mount would resolve again.
       const source = `/proc/${process.pid}/fd/${handle.fd}`;

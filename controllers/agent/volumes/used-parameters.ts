@@ -1,8 +1,9 @@
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { jsonEqual, type Logger, messageOf } from 'kedge';
 import { DriverError, type Parameters, replaceFile } from '@kedge/driver-sdk';
 import type { Sealer } from '../../secret/index.js';
+import { makeDirectory } from '../runtime/make-directory.js';
 
 /** The storage of used parameters, which outlives the daemon. */
 export interface UsedParametersOptions {
@@ -41,7 +42,7 @@ export class UsedParameters {
   ): Promise<void> {
     const sealed = sealer.seal(JSON.stringify(parameters), placeOf(uid));
     try {
-      await mkdir(directory, { recursive: true, mode: 0o700 });
+      await makeDirectory(directory, 0o700);
       await replaceFile(join(directory, uid), sealed);
     } catch (cause) {
       throw new DriverError(

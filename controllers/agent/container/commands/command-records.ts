@@ -1,5 +1,6 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeDirectory } from '../../runtime/make-directory.js';
 
 const idPattern = /^[0-9a-f]{64}$/;
 
@@ -26,7 +27,7 @@ export class CommandRecords {
 
   async add({ id, container }: CommandRecord): Promise<void> {
     this.#own.add(id);
-    await mkdir(this.#directory, { recursive: true, mode: 0o700 });
+    await makeDirectory(this.#directory, 0o700);
     await writeFile(this.#file(id), `${container}\n`, { mode: 0o600 });
   }
 

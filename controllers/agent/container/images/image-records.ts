@@ -1,6 +1,7 @@
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isJsonObject } from 'kedge/rpc';
+import { makeDirectory } from '../../runtime/make-directory.js';
 
 /** The origin of an image of the node. */
 export type ImageOrigin = 'pulled' | 'loaded';
@@ -100,7 +101,7 @@ export class ImageRecords {
   }
 
   async #write({ id, ...record }: ImageRecord): Promise<void> {
-    await mkdir(this.#directory, { recursive: true, mode: 0o700 });
+    await makeDirectory(this.#directory, 0o700);
     const file = this.#file(id);
     await writeFile(`${file}.new`, `${JSON.stringify(record)}\n`, { mode: 0o600 });
     await rename(`${file}.new`, file);
