@@ -14,7 +14,7 @@ import type { Snapshot } from '../snapshot/kind.js';
 import { type StorageClass, storageClasses } from '../storage-class/kind.js';
 import { liveClass } from '../references/live-class.js';
 import { type Attachment, type Volume, volumes } from '../volume/kind.js';
-import { referencedSecrets } from '../references/secret-reference.js';
+import { secretsWithClass, secretsWithoutClass } from '../references/needed-parameters.js';
 import { type UsedData, usedData } from '../service/index.js';
 import { mountedVolumes } from '../references/claim.js';
 import { homeOf, nodesOf, ownerOf } from '../provisioned/owner.js';
@@ -222,15 +222,10 @@ class NodeFilter implements ObjectFilter {
     return found?.capabilities().sensitiveParameters.length === 0;
   }
 
-  /**
-   * Secrets that driver calls of the volume may need: of its class and parameters, live and captured. They include some
-   * that no call needs: of the class beside a whole credential of the volume, and captured ones that were replaced.
-   */
+  /** Secrets that driver calls of the volume may need: with its class, and with what was captured once it is gone. */
   #referred(volume: Volume): readonly string[] {
-    const { namespace, driverParameters, parameters, storageClassName } = volume;
-    const storageClass = liveClass(volume, this.#facts.storageClasses.get(storageClassName));
-    const live = { ...storageClass?.parameters, ...parameters };
-    return [live, driverParameters].flatMap((all) => referencedSecrets(all, namespace));
+    const storageClass = liveClass(volume, this.#facts.storageClasses.get(volume.storageClassName));
+    return [...secretsWithClass(volume, storageClass?.parameters), ...secretsWithoutClass(volume)];
   }
 }
 

@@ -63,7 +63,10 @@ describe('what a node writes of a volume whose data it has', () => {
     expect(ofVolume({}, { handle: 'h', sizeBytes: '1', attempts: 1, reason: 'R' })).to.deep.equal(
       [],
     );
-    const captured = { driver: 'd', driverParameters: { a: 'secret:x/y' }, topology: { a: 'b' } };
+    const captured = {
+      ...{ driver: 'd', driverParameters: { a: 'secret:x/y' }, ownParameters: ['a'] },
+      topology: { a: 'b' },
+    };
     expect(ofVolume({}, captured)).to.have.members(Object.keys(captured));
     expect(ofVolume({}, { handle: 'h', attempts: 1 }, false)).to.have.members([
       'handle',
@@ -109,6 +112,7 @@ describe('what a node writes of a snapshot that is on it', () => {
       driverParameters: { a: 'secret:x/y' },
       topology: { a: 'b' },
       restoresInFlight: ['u'],
+      ...{ sourceUid: 'u', ownParameters: ['a'] },
     };
     expect(ofSnapshot({}, kept)).to.have.members(Object.keys(kept));
   });

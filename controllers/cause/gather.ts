@@ -15,11 +15,11 @@ export type Readable = Pick<KindObjects, ReadKind>;
 
 /** The source of objects: the store, or the API with the rights of the caller. */
 export interface Reader {
-  /** Undefined for an object that does not exist or that the caller may not read. */
+  /** `NotFound` for an object that does not exist; undefined for one that the caller may not read. */
   readonly get: <K extends keyof Readable>(
     kind: K,
     key: string,
-  ) => Promise<Readable[K] | undefined>;
+  ) => Promise<Readable[K] | 'NotFound' | undefined>;
   /** Empty for a kind that the caller may not read. @param namespace `-` for all; ignored for a kind without namespaces */
   readonly list: <K extends keyof Readable>(
     kind: K,
@@ -32,11 +32,31 @@ export async function worldOfNamespace(reader: Reader, namespace: string): Promi
   const lists = Object.entries(readKinds).map(
     async ([kind, list]) => [list, await reader.list(kind as ReadKind, namespace)] as const,
   );
-  return Object.fromEntries(await Promise.all(lists)) as unknown as World;
+  const world = Object.fromEntries(await Promise.all(lists)) as unknown as World;
+  const known = world.storageClasses.map(({ name }) => name);
+  const named = [...world.volumes, ...world.snapshots].map((each) => each.storageClassName ?? '');
+  const { absentClasses } = await classesOf(
+    reader,
+    named.filter((name) => !known.includes(name)),
+  );
+  return { ...world, absentClasses };
 }
 
-function unique<T>(found: readonly (T | undefined)[]): readonly T[] {
-  return found.filter((each) => each !== undefined);
+function unique<T extends object>(found: readonly (T | 'NotFound' | undefined)[]): readonly T[] {
+  return found.flatMap((each) => (each === undefined || each === 'NotFound' ? [] : [each]));
+}
+
+/** The storage classes with names, and those names that no class has. */
+async function classesOf(
+  reader: Reader,
+  names: readonly string[],
+): Promise<Required<Pick<World, 'storageClasses' | 'absentClasses'>>> {
+  const distinct = [...new Set(names)].filter((name) => name !== '');
+  const found = await Promise.all(distinct.map((name) => reader.get('StorageClass', name)));
+  return {
+    storageClasses: unique(found),
+    absentClasses: distinct.filter((_, index) => found[index] === 'NotFound'),
+  };
 }
 
 async function all<K extends keyof Readable>(
@@ -53,10 +73,9 @@ async function all<K extends keyof Readable>(
 
 /** The dependencies of volumes: their classes, snapshots and holders. */
 async function aroundVolumes(reader: Reader, volumes: readonly Volume[]): Promise<World> {
-  const [storageClasses, users, sources, copies, nodes] = await Promise.all([
-    all(
+  const [classes, users, sources, copies, nodes] = await Promise.all([
+    classesOf(
       reader,
-      'StorageClass',
       volumes.map((volume) => volume.storageClassName),
     ),
     all(
@@ -76,7 +95,7 @@ async function aroundVolumes(reader: Reader, volumes: readonly Volume[]): Promis
     reader.list('Node', '-'),
   ]);
   const snapshots = [...sources, ...copies];
-  return { ...emptyWorld, volumes, storageClasses, instances: users, snapshots, nodes };
+  return { ...emptyWorld, ...classes, volumes, instances: users, snapshots, nodes };
 }
 
 /** Snapshots explain a volume that is lost or waits for their deletion. */
@@ -127,8 +146,12 @@ export async function gather(reader: Reader, subject: Subject): Promise<World> {
         reader,
         volumes.filter((v) => v.namespace === namespace && v.name === source.volume),
       );
-      const storageClasses = await all(reader, 'StorageClass', [storageClassName]);
-      return { ...world, volumes, storageClasses: [...world.storageClasses, ...storageClasses] };
+      const classes = await classesOf(reader, [storageClassName]);
+      return {
+        ...{ ...world, volumes },
+        storageClasses: [...world.storageClasses, ...classes.storageClasses],
+        absentClasses: [...(world.absentClasses ?? []), ...(classes.absentClasses ?? [])],
+      };
     }
     case 'Node':
       return { ...emptyWorld, nodes: [subject.object] };

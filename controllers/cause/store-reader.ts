@@ -23,7 +23,7 @@ export function storeReader(store: ObjectStore): Reader {
   return {
     get: async <K extends keyof Readable>(kind: K, key: string) => {
       const found: unknown = await store.get(kinds[kind], parseKey(key));
-      return found as Readable[K] | undefined;
+      return (found as Readable[K] | undefined) ?? 'NotFound';
     },
     list: async <K extends keyof Readable>(kind: K, namespace: string) => {
       const all = namespace === '-' || kinds[kind].scope === 'Cluster';

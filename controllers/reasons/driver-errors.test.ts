@@ -231,12 +231,12 @@ describe('the remedy of an error of a driver', () => {
     const storageClasses: readonly StorageClass[] = [
       {
         ...{ name: 'c', driver: 'd', reclaimPolicy: 'delete', metadata },
-        parameters: { token: 'secret:class/key', apiTokenSecretRef: 'clouds/legacy' },
+        parameters: { apiToken: 'secret:class/key', apiTokenSecretRef: 'clouds/legacy' },
       },
     ];
     const copyWith = (more: Partial<Snapshot>): Snapshot => ({
       ...{ namespace: 'default', name: 's', storageClassName: 'c', driver: 'd' },
-      ...{ source: { volume: 'v' }, sourceUid: 'u', ownParameters: ['token'], metadata },
+      ...{ source: { volume: 'v' }, sourceUid: 'u', ownParameters: ['apiToken'], metadata },
       ...more,
     });
     const told = (
@@ -254,27 +254,29 @@ describe('the remedy of an error of a driver', () => {
       `kedge patch secret/${name} -n ${namespace} --patch '{"data":{"${key}":"VALUE"}}'`;
 
     it('names the captured secret for a snapshot whose volume is gone', () => {
-      const driverParameters = { token: 'secret:own/key', apiTokenSecretRef: 'clouds/legacy' };
+      const driverParameters = { apiToken: 'secret:own/key', apiTokenSecretRef: 'clouds/legacy' };
       const object = copyWith({ driverParameters });
       const other = volume({
         metadata: { ...metadata, uid: 'later' },
-        parameters: { token: 'secret:of-another/key' },
+        parameters: { apiToken: 'secret:of-another/key' },
       });
       for (const volumes of [[], [other]])
         expect(told({ kind: 'Snapshot', object }, volumes).command).to.equal(patch('own'));
     });
 
     it('is to edit the volume if it is no secret', () => {
-      const parameters = { accessKeyId: 'AKIA', token: '********' };
+      const parameters = { accessKeyId: 'AKIA', secretAccessKey: '********' };
       const source = volume({ parameters, driver: 'd', driverParameters: parameters });
       const edit = 'kedge edit volume/v -n default';
       expect(told({ kind: 'Volume', object: source }).command).to.equal(edit);
-      const object = copyWith({ driverParameters: parameters });
+      const object = copyWith({
+        ...{ driverParameters: parameters, ownParameters: Object.keys(parameters) },
+      });
       expect(told({ kind: 'Snapshot', object }, [source]).command).to.equal(edit);
     });
 
     it('can only be given up for a deleted snapshot if neither a secret nor the volume has it', () => {
-      const of = { driverParameters: { token: '********' } };
+      const of = { driverParameters: { apiToken: '********' } };
       const waiting = told({ kind: 'Snapshot', object: copyWith(of) });
       expect(waiting.command).to.not.contain('storageclass').and.not.contain('secret');
       const deletionRequestedAt = 'now';
@@ -285,9 +287,9 @@ describe('the remedy of an error of a driver', () => {
     });
 
     it('is that of the call without the class, where another one replaces the captured ones', () => {
-      const driverParameters = { apiTokenSecretRef: 'clouds/legacy', session: 'secret:old/key' };
+      const driverParameters = { apiTokenSecretRef: 'clouds/legacy' };
       const object = volume({
-        ...{ driver: 'd', driverParameters, parameters: { token: 'secret:own/key' } },
+        ...{ driver: 'd', driverParameters, parameters: { apiToken: 'secret:own/key' } },
       });
       expect(told({ kind: 'Volume', object }, [], []).command).to.equal(patch('own'));
     });

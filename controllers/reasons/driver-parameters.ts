@@ -8,8 +8,9 @@ import {
 import { classMissing, driverMissing, leftElsewhere } from '../messages/storage.js';
 import { parameterReference } from '../references/secret-reference.js';
 import { castOf, command, deletionOf, patchOf } from './commands.js';
-import { editClass } from './credentials/remedy.js';
-import { callParameters, secretsOf } from './credentials/sources.js';
+import { createClass, editClass } from './credentials/class-commands.js';
+import { incompleteCredential } from './credentials/remedy.js';
+import { callParameters, isClassGone, secretsOf } from './credentials/sources.js';
 import { shellWord } from '../messages/shell-word.js';
 import { missingInput } from './missing-input.js';
 import { type Remedy, run, set } from './remedy.js';
@@ -84,7 +85,8 @@ interface ParameterChange {
  * Returns where to change the parameters that a message refuses: at the volume, whose values come before those of its
  * class, if it gives one of them, else at the class. A message that names none may be about any.
  */
-function changeOf(volume: Volume, message: string): ParameterChange {
+function changeOf(volume: Volume, about: About): ParameterChange {
+  const { message } = about;
   const { storageClassName, parameters: own = {} } = volume;
   const named = [...parameterRefused.readAll(message), ...parameterToSet.readAll(message)];
   const given = named.map(({ key }) => key).filter((key) => Object.hasOwn(own, key));
@@ -92,6 +94,13 @@ function changeOf(volume: Volume, message: string): ParameterChange {
   const label = `volume ${volume.namespace}/${volume.name}`;
   const edit = command('edit', 'volume', volume);
   if (storageClassName === '') return { field: `parameters of ${label}`, command: edit, other: '' };
+  const storage = { kind: 'Volume', object: volume } as const;
+  if (isClassGone(storage, about))
+    return {
+      field: `parameters of ${label}`,
+      command: edit,
+      other: `or create storage class ${storageClassName} again: ${createClass(storage)}`,
+    };
   const ofClass = editClass(storageClassName);
   if (!isOwn)
     return {
@@ -107,12 +116,12 @@ function changeOf(volume: Volume, message: string): ParameterChange {
 }
 
 /** The remedy for a volume or snapshot whose driver refuses to delete it with its parameters. */
-function refusedDeletion({ kind, object }: Storage, message: string): Remedy {
+function refusedDeletion({ kind, object }: Storage, about: About): Remedy {
   const retain = patchOf(kind.toLowerCase(), object, { reclaimPolicy: 'retain' });
   const without = 'remove the object without a deletion';
-  if (kind === 'Snapshot' || (object.handle ?? '') !== '' || leftElsewhere.isIn(message))
+  if (kind === 'Snapshot' || (object.handle ?? '') !== '' || leftElsewhere.isIn(about.message))
     return run(retain, without);
-  const change = changeOf(object, message);
+  const change = changeOf(object, about);
   return set(
     change.field,
     'the values that its driver requires: the deletion continues with them',
@@ -129,24 +138,30 @@ export function wrongParameters(about: About): Remedy {
   const { nodes } = about.world;
   const className = object.storageClassName ?? '';
   const absent = classMissing.read(about.message)?.storageClass;
-  if (absent !== undefined)
-    return run(
-      castOf(['kind: StorageClass', `name: ${absent}`, `driver: ${object.driver || 'local'}`]),
-      `create storage class ${absent}: the volume is retried automatically`,
-    );
+  if (absent !== undefined) {
+    const { driver = 'local' } = object;
+    const create =
+      absent === className
+        ? createClass(storage)
+        : castOf(['kind: StorageClass', `name: ${absent}`, `driver: ${driver || 'local'}`]);
+    return run(create, `create storage class ${absent}: the volume is retried automatically`);
+  }
   const secret = missingSecret(about, storage) ?? wrongSecret(about, storage);
   if (secret) return secret;
+  const refused = parameterRefused.readAll(about.message).map(({ key }) => key);
+  const incomplete = incompleteCredential(refused, storage, about);
+  if (incomplete) return incomplete;
   if (className !== '' && driverMissing.isIn(about.message)) {
     const known = [...new Set(nodes.flatMap((node) => node.drivers ?? []))].join(', ');
     const value = known === '' ? 'a driver of kedged' : `one of ${known}`;
+    if (isClassGone(storage, about)) return again(about, 'its driver to be known to kedged');
     return set(`driver of storage class ${className}`, value, editClass(className));
   }
   const path = wrongPath(about, storage);
   if (path) return path;
-  if (object.metadata.deletionRequestedAt !== undefined)
-    return refusedDeletion(storage, about.message);
+  if (object.metadata.deletionRequestedAt !== undefined) return refusedDeletion(storage, about);
   if (kind === 'Volume' && (isOutcomeUnknown(object) || canRetry(storage))) {
-    const change = changeOf(object, about.message);
+    const change = changeOf(object, about);
     const value = 'the values that its driver requires: the volume is provisioned with them';
     return set(change.field, value, change.command, change.other);
   }

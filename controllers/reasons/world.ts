@@ -16,6 +16,9 @@ export type ReadKind = keyof typeof readKinds;
 /** The objects of causes and remedies, as far as the caller has read them. */
 export type World = {
   readonly [K in ReadKind as (typeof readKinds)[K]]: readonly KindObjects[K][];
+} & {
+  /** Storage classes that objects name and that do not exist. A class that could not be read is in neither list. */
+  readonly absentClasses?: readonly string[];
 };
 
 /** A world without any objects. */

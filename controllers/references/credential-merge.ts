@@ -1,10 +1,15 @@
 import type { DeclaredCredentials } from '@kedge/driver-sdk/parameters';
+import { parameterReference } from './secret-reference.js';
 
 type Parameters = Readonly<Record<string, string>>;
 
 /** Whether parameters have all of a credential; undefined if the driver does not declare what that is. */
 function hasWhole({ whole }: DeclaredCredentials, parameters: Parameters): boolean | undefined {
-  return whole?.some((keys) => keys.every((key) => (parameters[key] ?? '') !== ''));
+  return whole?.some((keys) => isPresent(keys, parameters));
+}
+
+function isPresent(keys: readonly string[], parameters: Parameters): boolean {
+  return keys.every((key) => (parameters[key] ?? '') !== '');
 }
 
 /** Parameters without those of keys. */
@@ -29,6 +34,17 @@ export function mergeWithClass(
   return { ...(isWhole ? without(ofClass, new Set(declared.keys)) : ofClass), ...own };
 }
 
+/**
+ * Parameters without the whole credentials beside the first one that is present, which is the one that the driver uses.
+ */
+export function usedCredential(
+  { whole = [] }: DeclaredCredentials,
+  parameters: Parameters,
+): Parameters {
+  const [first = [], ...others] = whole.filter((keys) => isPresent(keys, parameters));
+  return without(parameters, new Set(others.flat().filter((key) => !first.includes(key))));
+}
+
 /** Parameters that were captured for an object. */
 export interface Captured {
   readonly driverParameters?: Parameters | undefined;
@@ -36,8 +52,18 @@ export interface Captured {
   readonly ownParameters?: readonly string[] | undefined;
 }
 
-/** Whether two values are the same credential. */
-export type SameCredential = (one: string, other: string) => boolean;
+/** Whether two values of a parameter are the same credential. */
+export type SameCredential = (one: string, other: string, key: string) => boolean;
+
+/**
+ * Whether two values of a parameter may be the same credential, for components that see no literals: only a driver call
+ * knows whether these are the same.
+ */
+export function mayBeSame(one: string, other: string, key: string): boolean {
+  const isLiteral = (value: string): boolean =>
+    value !== '' && parameterReference(key, value, '').type === 'literal';
+  return one === other || (isLiteral(one) && isLiteral(other));
+}
 
 /**
  * Whether an earlier release captured another whole credential of the class beside that of the volume, which is
@@ -54,7 +80,7 @@ export function wasMergedByKey(
   const ownKeys = declared.keys.filter((key) => Object.hasOwn(own, key));
   return (
     hasWhole(declared, ofClass) === true &&
-    ownKeys.every((key) => isSame(own[key] ?? '', captured[key] ?? ''))
+    ownKeys.every((key) => isSame(own[key] ?? '', captured[key] ?? '', key))
   );
 }
 
@@ -74,7 +100,7 @@ export function keptBeside(
   const { driverParameters: captured = {}, ownParameters = [] } = object;
   const keys = new Set(declared.keys);
   const ownKeys = Object.keys(own).filter((key) => keys.has(key));
-  const isOther = ownKeys.some((key) => !isSame(own[key] ?? '', captured[key] ?? ''));
+  const isOther = ownKeys.some((key) => !isSame(own[key] ?? '', captured[key] ?? '', key));
   if (hasWhole(declared, own) === true) return without(captured, keys);
   if (isOther) {
     // A part of the volume's own is completed by what the class gave, if it is known what that is.

@@ -1,4 +1,4 @@
-import { isSecretReference } from '@kedge/driver-sdk/parameters';
+import { isSecretReference, secretNameIn } from '@kedge/driver-sdk/parameters';
 
 /** A secret's key, as a parameter refers to it (specification section 5.2). */
 export interface SecretReference {
@@ -14,12 +14,7 @@ const form = new RegExp(`^secret:(${label})(?:\\.(${label})\\.svc)?/([-._a-zA-Z0
 const referenceRule =
   'a secret reference has the form secret:<name>/<key> or secret:<name>.<namespace>.svc/<key>';
 
-const legacyForm = new RegExp(`^(${label})/(${label})$`);
-const legacyKey = 'apiTokenSecretRef';
-
-/** The rule for the legacy parameter, for error messages. */
-const legacyReferenceRule =
-  'apiTokenSecretRef has the form <namespace>/<secret-name>; better: apiToken: secret:<name>.<namespace>.svc/<key>';
+const nameForm = new RegExp(`^(${label})/(${label})$`);
 
 /** A parameter value parsed as a reference. */
 export type ParsedReference =
@@ -28,18 +23,20 @@ export type ParsedReference =
   | { readonly type: 'reference'; readonly reference: SecretReference };
 
 /**
- * Reads a parameter as a reference: any value that begins with `secret:`, and the legacy parameter
- * `apiTokenSecretRef`, whose key is `token`.
+ * Reads a parameter as a reference: any value that begins with `secret:`, and the name of a secret in a parameter that a
+ * driver declares for it (specification section 5.2).
  */
 export function parameterReference(
   key: string,
   value: string,
   consumerNamespace: string,
 ): ParsedReference {
-  if (key !== legacyKey) return parseReference(value, consumerNamespace);
-  const [, namespace = '', name = ''] = legacyForm.exec(value) ?? [];
-  if (name === '') return { type: 'malformed', rule: legacyReferenceRule };
-  return { type: 'reference', reference: { namespace, name, key: 'token' } };
+  const named = secretNameIn(key);
+  if (!named) return parseReference(value, consumerNamespace);
+  const [, namespace = '', name = ''] = nameForm.exec(value) ?? [];
+  if (name !== '') return { type: 'reference', reference: { namespace, name, key: named.key } };
+  const rule = `${key} has the form <namespace>/<secret-name>; better: ${named.preferred}: secret:<name>.<namespace>.svc/<key>`;
+  return { type: 'malformed', rule };
 }
 
 /**

@@ -1,6 +1,6 @@
 import { isDeleting, kindOf, type StatusUpdate } from 'kedge/objects';
 import { type Snapshot, snapshotSchema } from '@kedge/api/kinds';
-import { referencedSecrets } from '../references/secret-reference.js';
+import { capturedOwn, secretsWithoutClass } from '../references/needed-parameters.js';
 import type { Reason } from '../reasons/index.js';
 import { type NextSnapshotPhase, snapshotStates } from './phases.js';
 
@@ -10,9 +10,11 @@ export const snapshots = kindOf<Snapshot>()({
   ...snapshotSchema,
   states: snapshotStates,
   indexes: {
-    /** Secrets that its parameters refer to while it is being deleted, `<namespace>/<name>`. */
+    /** Secrets that its deletion may need without its class, `<namespace>/<name>`. */
     neededSecret: (snapshot) =>
-      isDeleting(snapshot) ? referencedSecrets(snapshot.driverParameters, snapshot.namespace) : [],
+      isDeleting(snapshot)
+        ? secretsWithoutClass({ ...snapshot, parameters: capturedOwn(snapshot) })
+        : [],
     storageClass: ({ storageClassName }) => (storageClassName ? [storageClassName] : []),
     /** `<namespace>/<volume>` */
     sourceVolume: ({ namespace, source }) => [`${namespace}/${source.volume}`],

@@ -71,7 +71,7 @@ describe('the parameters of cloud3-block', () => {
     expect(said(half)).to.deep.equal([]);
     expect(said(half, 'volume')).to.deep.equal([
       'iops is required for volumeType io2',
-      'secretAccessKey is required with accessKeyId; omit both to use the role of the instance',
+      'secretAccessKey is required with accessKeyId; set both (the role of the instance is used if a class and its volume have neither)',
     ]);
     expect(said({ secretAccessKey: 'x' }, 'volume')[0]).to.match(/^accessKeyId is required with/);
     expect(said({ sessionToken: 'x' }, 'volume')).to.deep.equal([

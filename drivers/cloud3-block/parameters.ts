@@ -157,7 +157,7 @@ function keyViolations(parameters: Parameters): readonly ParameterViolation[] {
   return [
     {
       key,
-      description: `is required with ${other}; omit both to use the role of the instance`,
+      description: `is required with ${other}; set both (the role of the instance is used if a class and its volume have neither)`,
     },
   ];
 }

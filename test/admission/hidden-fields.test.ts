@@ -22,15 +22,12 @@ const subjects: readonly {
   {
     kind: volumes,
     spec: { storageClassName: 'local', size: '1Gi', accessMode: 'ReadWriteOnce' },
-    hidden: {
-      ...{ neverUsed: true, missingSince: marker, failedWith: marker },
-      ownParameters: [marker],
-    },
+    hidden: { neverUsed: true, missingSince: marker, failedWith: marker },
   },
   {
     kind: snapshots,
     spec: { source: { volume: 'hiding' } },
-    hidden: { sourceUid: marker, failedWith: marker, ownParameters: [marker] },
+    hidden: { failedWith: marker },
   },
 ];
 

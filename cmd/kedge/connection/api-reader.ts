@@ -29,11 +29,16 @@ async function readable<T>(read: Promise<T>, otherwise: T): Promise<T> {
 /** Reads objects for explanations, with the rights of the caller. */
 export function apiReader(client: ApiClient): Reader {
   return {
-    get: <K extends keyof Readable>(kind: K, key: string) =>
-      readable(
-        client.resource(kindNamed(kind)).get(parseKey(key)) as Promise<Readable[K] | undefined>,
-        undefined,
-      ),
+    get: async <K extends keyof Readable>(kind: K, key: string) => {
+      try {
+        const found: unknown = await client.resource(kindNamed(kind)).get(parseKey(key));
+        return (found as Readable[K] | undefined) ?? 'NotFound';
+      } catch (error) {
+        if (hasCode(error, 'NotFound')) return 'NotFound';
+        if (hasCode(error, 'PermissionDenied')) return undefined;
+        throw error;
+      }
+    },
     list: async <K extends keyof Readable>(kind: K, namespace: string) => {
       const known = kindNamed(kind);
       const within = known.scope === 'Cluster' ? {} : { namespace };

@@ -1,19 +1,18 @@
+import type { Volume } from '@kedge/api/kinds';
+import { credentialsNamed } from '@kedge/driver-sdk/parameters';
 import { command, patchOf } from '../commands.js';
 import { type Remedy, run, set } from '../remedy.js';
 import { again, type Storage, storageOf } from '../storage-subject.js';
 import type { About } from '../world.js';
 import type { SecretReference } from '../../references/secret-reference.js';
-import { credentialSource } from './sources.js';
-
-/** The command that changes a class. */
-export function editClass(name: string): string {
-  return `kedge edit storageclass/${name}`;
-}
+import { createClass, editClass } from './class-commands.js';
+import { type CredentialSource, credentialSource, placeOf, wholeOf } from './sources.js';
 
 /** How the deletion of an object ends without the provider; the empty text for an object that is not being deleted. */
-function endOfDeletion(storage: Storage | undefined): string {
-  if (storage?.kind !== 'Volume' || !storage.object.metadata.deletionRequestedAt) return '';
-  const retain = patchOf('volume', storage.object, { reclaimPolicy: 'retain' });
+function endOfDeletion(storage: Storage): string {
+  const { kind, object } = storage;
+  if (!object.metadata.deletionRequestedAt) return '';
+  const retain = patchOf(kind.toLowerCase(), object, { reclaimPolicy: 'retain' });
   return `or remove the object, and keep what may be at the provider: ${retain}`;
 }
 
@@ -46,29 +45,84 @@ function captured({ kind, object }: Storage, about: About, value: string): Remed
   );
 }
 
-/** The remedy for credentials that the provider rejects. */
-export function credentials(about: About, value: string): Remedy {
-  const storage = storageOf(about);
-  if (!storage) return again(about, `${value} at the provider`);
+/** The remedy for a credential that the volume has itself, or can have: it replaces that of a deleted class. */
+function inVolume(volume: Volume, value: string, end: string): Remedy {
+  const label = `parameters of volume ${volume.namespace}/${volume.name}`;
+  return set(label, value, command('edit', 'volume', volume), end);
+}
+
+/** Remedies that may be combined, in the order of preference. */
+function joined(...alternatives: readonly string[]): string {
+  return alternatives.filter((each) => each !== '').join('; ');
+}
+
+/** The remedy for an object whose class was deleted, with the literal of its credential. */
+function withoutClass(
+  { volume, isNameFree }: Extract<CredentialSource, { readonly type: 'gone' }>,
+  storage: Storage,
+  about: About,
+  value: string,
+): Remedy {
   const end = endOfDeletion(storage);
-  const source = credentialSource(storage, about);
+  const whole = wholeOf(storage, about);
+  const { storageClassName = '' } = storage.object;
+  const needed = whole.length === 0 ? value : `${value} (${whole.join(' and ')})`;
+  const create = createClass(storage, whole);
+  if (volume) {
+    const again = `or create storage class ${storageClassName} again, with the values of its credential: ${create}`;
+    return inVolume(volume, needed, joined(isNameFree ? again : '', end));
+  }
+  if (!isNameFree) return captured(storage, about, value);
+  return set(`parameters of a new storage class ${storageClassName}`, needed, create, end);
+}
+
+/** The remedy for a credential that is given at a place: with the volume or with the class. */
+function inPlace(
+  source: Exclude<CredentialSource, { readonly type: 'secrets' }>,
+  storage: Storage,
+  about: About,
+  value: string,
+): Remedy {
+  const end = endOfDeletion(storage);
   switch (source.type) {
-    case 'secrets': {
-      const [first, ...others] = source.references;
-      if (first) return inSecret([first, ...others], value, end);
-      return again(about, `${value} at the provider`);
-    }
-    case 'volume': {
-      const { volume } = source;
-      const label = `parameters of volume ${volume.namespace}/${volume.name}`;
-      return set(label, value, command('edit', 'volume', volume), end);
-    }
+    case 'volume':
+      return inVolume(source.volume, value, end);
     case 'captured':
       return captured(storage, about, value);
+    case 'gone':
+      return withoutClass(source, storage, about, value);
     case 'class': {
       const className = storage.object.storageClassName ?? '';
       if (className === '') return again(about, `${value} at the provider`);
       return set(`parameters of storage class ${className}`, value, editClass(className), end);
     }
   }
+}
+
+/** The remedy for credentials that the provider rejects. */
+export function credentials(about: About, value: string): Remedy {
+  const storage = storageOf(about);
+  if (!storage) return again(about, `${value} at the provider`);
+  const source = credentialSource(storage, about);
+  if (source.type !== 'secrets') return inPlace(source, storage, about, value);
+  const [first, ...others] = source.references;
+  if (first) return inSecret([first, ...others], value, endOfDeletion(storage));
+  return again(about, `${value} at the provider`);
+}
+
+/**
+ * The remedy for a part of a credential that is missing or that the driver refuses.
+ * @param keys the parameters that the driver refuses
+ * @returns undefined if none of them is known as a credential
+ */
+export function incompleteCredential(
+  keys: readonly string[],
+  storage: Storage,
+  about: About,
+): Remedy | undefined {
+  const refused = keys.filter((key) => credentialsNamed({ [key]: '' }) !== undefined);
+  if (refused.length === 0) return undefined;
+  const whole = wholeOf(storage, about, refused);
+  const value = `a whole credential: ${whole.join(' and ')}`;
+  return inPlace(placeOf(storage, about), storage, about, value);
 }

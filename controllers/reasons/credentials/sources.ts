@@ -1,7 +1,14 @@
 import type { Volume } from '@kedge/api/kinds';
 import { type DeclaredCredentials, credentialsNamed } from '@kedge/driver-sdk/parameters';
-import { keptBeside, mergeWithClass, wasMergedByKey } from '../../references/credential-merge.js';
+import {
+  keptBeside,
+  mayBeSame,
+  mergeWithClass,
+  usedCredential,
+  wasMergedByKey,
+} from '../../references/credential-merge.js';
 import { liveClass } from '../../references/live-class.js';
+import { capturedOwn } from '../../references/needed-parameters.js';
 import { parameterReference, type SecretReference } from '../../references/secret-reference.js';
 import { mask } from '../../messages/mask.js';
 import type { Storage } from '../storage-subject.js';
@@ -21,27 +28,29 @@ export type CredentialSource =
   | { readonly type: 'secrets'; readonly references: readonly SecretReference[] }
   | { readonly type: 'volume'; readonly volume: Volume }
   | { readonly type: 'captured' }
-  | { readonly type: 'class' };
+  | { readonly type: 'class' }
+  /** The class was deleted. */
+  | { readonly type: 'gone'; readonly volume: Volume | undefined; readonly isNameFree: boolean };
+
+/** A driver call, as far as its objects tell. */
+interface Call {
+  readonly own: Own;
+  /** Its parameters, those of the volume before those of the class; the captured ones only without it. */
+  readonly parameters: Parameters;
+  readonly declared: DeclaredCredentials;
+}
 
 function ownOf({ kind, object }: Storage, { world }: About): Own {
   if (kind === 'Volume') return { parameters: object.parameters ?? {}, volume: object };
-  const { namespace = '', source, sourceUid = '', driverParameters = {} } = object;
+  const { namespace = '', source, sourceUid = '' } = object;
   const named = findByKey(world.volumes, `${namespace}/${source.volume}`);
   // A later volume of its name is another one.
   if (named && (sourceUid === '' || named.metadata.uid === sourceUid))
     return { parameters: named.parameters ?? {}, volume: named };
-  const names = object.ownParameters ?? [];
-  const captured = Object.entries(driverParameters).filter(([key]) => names.includes(key));
-  return { parameters: Object.fromEntries(captured), volume: undefined };
+  return { parameters: capturedOwn(object), volume: undefined };
 }
 
-/** Without `apiTokenSecretRef` if its later form is present, which comes first. */
-function withoutLegacy(parameters: Parameters): Parameters {
-  const { apiTokenSecretRef: _, ...rest } = parameters;
-  return (rest['apiToken'] ?? '') === '' ? parameters : rest;
-}
-
-/** Whether a parameter is a credential by its value: a secret reference, or a literal that clients don't see. */
+/** Whether a parameter looks like a credential: a secret reference, or a literal that clients don't see. */
 function isCredential([key, value]: readonly [string, string]): boolean {
   return value === mask || parameterReference(key, value, '').type !== 'literal';
 }
@@ -52,21 +61,24 @@ function credentialsAmong(parameters: Parameters): DeclaredCredentials {
   return credentialsNamed(parameters) ?? { keys: byValue.map(([key]) => key) };
 }
 
-/** The parameters of driver calls, those of the volume before those of the class; the captured ones only without it. */
-export function callParameters(storage: Storage, about: About): Parameters {
-  const { parameters: own } = ownOf(storage, about);
+function callOf(storage: Storage, about: About): Call {
+  const own = ownOf(storage, about);
   const { driverParameters = {}, ownParameters, storageClassName = '' } = storage.object;
   const named = findByKey(about.world.storageClasses, storageClassName);
   const ofClass = liveClass(storage.object, named);
   const others = ofClass ? (ofClass.parameters ?? {}) : driverParameters;
-  const declared = credentialsAmong({ ...others, ...own });
+  const declared = credentialsAmong({ ...others, ...own.parameters });
   const captured = { driverParameters, ownParameters };
-  // A client sees no literals, only their mask.
-  const isSame = (one: string, other: string): boolean => one === other;
-  const isByKey = wasMergedByKey(declared, captured, own, isSame);
-  if (ofClass) return withoutLegacy(mergeWithClass(declared, others, own, isByKey));
-  const kept = keptBeside(declared, captured, own, isSame);
-  return withoutLegacy({ ...kept, ...own });
+  const isByKey = wasMergedByKey(declared, captured, own.parameters, mayBeSame);
+  const merged = ofClass
+    ? mergeWithClass(declared, others, own.parameters, isByKey)
+    : { ...keptBeside(declared, captured, own.parameters, mayBeSame), ...own.parameters };
+  return { own, declared, parameters: merged };
+}
+
+/** The parameters of driver calls, those of the volume before those of the class; the captured ones only without it. */
+export function callParameters(storage: Storage, about: About): Parameters {
+  return callOf(storage, about).parameters;
 }
 
 function referencesIn(parameters: Parameters, namespace: string): readonly SecretReference[] {
@@ -81,15 +93,69 @@ export function secretsOf(storage: Storage, about: About): readonly SecretRefere
   return referencesIn(callParameters(storage, about), storage.object.namespace);
 }
 
+/** The parameters that a driver uses as its credential. */
+function usedIn({ parameters, declared }: Call): Parameters {
+  const used = Object.entries(usedCredential(declared, parameters)).filter(
+    ([key, value]) => declared.keys.includes(key) && value !== '',
+  );
+  return Object.fromEntries(used);
+}
+
 /** Where the credential of a driver call is: with the volume, if it has one itself, else with the class. */
 export function credentialSource(storage: Storage, about: About): CredentialSource {
-  const { parameters, volume } = ownOf(storage, about);
+  const call = callOf(storage, about);
+  const used = usedIn(call);
   const { namespace } = storage.object;
-  if (Object.entries(parameters).some(isCredential)) {
-    const references = referencesIn(withoutLegacy(parameters), namespace);
-    if (references.length > 0) return { type: 'secrets', references };
+  const own = Object.entries(used).filter(([key]) => Object.hasOwn(call.own.parameters, key));
+  const ofPlace = own.length > 0 ? Object.fromEntries(own) : used;
+  const references = referencesIn(ofPlace, namespace);
+  return references.length > 0 ? { type: 'secrets', references } : placeOf(storage, about);
+}
+
+/** Where the credential of a driver call is given, as a literal or as a reference. */
+export function placeOf(
+  storage: Storage,
+  about: About,
+): Exclude<CredentialSource, { readonly type: 'secrets' }> {
+  const call = callOf(storage, about);
+  const { volume, parameters } = call.own;
+  if (Object.keys(usedIn(call)).some((key) => Object.hasOwn(parameters, key)))
     return volume ? { type: 'volume', volume } : { type: 'captured' };
-  }
-  const references = secretsOf(storage, about);
-  return references.length > 0 ? { type: 'secrets', references } : { type: 'class' };
+  return goneClass(storage, about) ?? { type: 'class' };
+}
+
+/**
+ * The source for an object whose class was deleted. Undefined if it exists, and if it is unknown whether it does, because
+ * the caller may not read classes.
+ */
+function goneClass(
+  storage: Storage,
+  about: About,
+): Extract<CredentialSource, { readonly type: 'gone' }> | undefined {
+  const { storageClasses, absentClasses = [] } = about.world;
+  const { storageClassName = '', driver = '' } = storage.object;
+  const { volume } = ownOf(storage, about);
+  if (absentClasses.includes(storageClassName)) return { type: 'gone', volume, isNameFree: true };
+  const named = findByKey(storageClasses, storageClassName);
+  if (named === undefined || liveClass({ driver }, named)) return undefined;
+  return { type: 'gone', volume, isNameFree: false };
+}
+
+/** The set of parameters that is a whole credential of an object, by the names of those that it has; empty if unknown. */
+export function wholeOf(
+  storage: Storage,
+  about: About,
+  named: readonly string[] = [],
+): readonly string[] {
+  const call = callOf(storage, about);
+  const { driverParameters = {} } = storage.object;
+  const known = Object.fromEntries(named.map((key) => [key, '']));
+  const declared = credentialsNamed({ ...driverParameters, ...call.parameters, ...known });
+  const [first = []] = declared?.whole ?? [];
+  return first;
+}
+
+/** Whether the class of an object was deleted, also if another driver has its name now. */
+export function isClassGone(storage: Storage, about: About): boolean {
+  return goneClass(storage, about) !== undefined;
 }

@@ -13,6 +13,7 @@ import { leaveInFlight } from '../../provisioned/in-flight.js';
 import { requireSeen } from '../../provisioned/retries.js';
 import { holderOf } from '../../secret/index.js';
 import { liveClass } from '../../references/live-class.js';
+import { capturedOwn } from '../../references/needed-parameters.js';
 import { storageClasses } from '../../storage-class/kind.js';
 import { type Volume, volumes } from '../../volume/kind.js';
 import { type Snapshot, type SnapshotStatus, snapshots } from '../kind.js';
@@ -174,12 +175,8 @@ export class SnapshotEffects extends ProvisionedEffects<Snapshot, SnapshotField,
    * that of the class, which may be for another account.
    */
   #ownParameters(snapshot: Snapshot): Parameters {
-    const { driverParameters = {}, ownParameters = [] } = snapshot;
     const source = sourceIn(this.options.manager.informer(volumes).lister, snapshot);
-    if (source) return this.#reboundOf(source, snapshot);
-    return Object.fromEntries(
-      Object.entries(driverParameters).filter(([key]) => ownParameters.includes(key)),
-    );
+    return source ? this.#reboundOf(source, snapshot) : capturedOwn(snapshot);
   }
 
   /**

@@ -6,6 +6,16 @@ export interface DeclaredCredentials {
   readonly keys: readonly string[];
   /** See {@link CredentialCapabilities.wholeCredentials}; absent: the driver declares none. */
   readonly whole?: readonly (readonly string[])[] | undefined;
+  /** Parameters that name a secret as `<namespace>/<name>`, instead of a reference `secret:<name>/<key>`. */
+  readonly secretNames?: Readonly<Record<string, SecretName>> | undefined;
+}
+
+/** A parameter whose value is the name of a secret. */
+export interface SecretName {
+  /** The key of the value in the secret. */
+  readonly key: string;
+  /** The parameter whose value may be a reference, which is preferred. */
+  readonly preferred: string;
 }
 
 /** The credentials of the built-in drivers, by their form. A driver declares one of them as its own. */
@@ -14,6 +24,7 @@ export const credentialForms = {
   tokenOrReference: {
     keys: ['apiToken', 'apiTokenSecretRef'],
     whole: [['apiToken'], ['apiTokenSecretRef']],
+    secretNames: { apiTokenSecretRef: { key: 'token', preferred: 'apiToken' } },
   },
   accessKey: {
     keys: ['accessKeyId', 'secretAccessKey', 'sessionToken'],
@@ -38,6 +49,14 @@ export function credentialsNamed(
     keys: [...new Set(forms.flatMap(({ keys }) => keys))],
     whole: forms.flatMap(({ whole = [] }) => whole),
   };
+}
+
+/** How a parameter names a secret; undefined for a parameter that does not. */
+export function secretNameIn(parameter: string): SecretName | undefined {
+  const forms = Object.values<DeclaredCredentials>(credentialForms);
+  return forms.find(({ secretNames = {} }) => Object.hasOwn(secretNames, parameter))?.secretNames?.[
+    parameter
+  ];
 }
 
 /** The credentials that a driver declares by its capabilities. */

@@ -8,6 +8,7 @@ export {
   credentialsIn,
   type DeclaredCredentials,
   credentialsNamed,
+  secretNameIn,
 } from './declared-credentials.js';
 
 /** A parameter as data. */

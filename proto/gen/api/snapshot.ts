@@ -48,6 +48,10 @@ export interface Snapshot {
   restoresInFlight: string[];
   /** Node labels that its source was provisioned for; with the label svc.io/node it is on that node. */
   topology: { [key: string]: string };
+  /** Uid of its source: a later volume of the same name is another one. */
+  sourceUid: string;
+  /** Names of the parameters that its source had itself, without their values. They come before those of the class. */
+  ownParameters: string[];
 }
 
 export const Snapshot_Status = {
@@ -320,6 +324,8 @@ function createBaseSnapshot(): Snapshot {
     lastOperation: undefined,
     restoresInFlight: [],
     topology: {},
+    sourceUid: "",
+    ownParameters: [],
   };
 }
 
@@ -388,6 +394,12 @@ export const Snapshot: MessageFns<Snapshot> = {
     globalThis.Object.entries(message.topology).forEach(([key, value]: [string, string]) => {
       Snapshot_TopologyEntry.encode({ key: key as any, value }, writer.uint32(274).fork()).join();
     });
+    if (message.sourceUid !== "") {
+      writer.uint32(282).string(message.sourceUid);
+    }
+    for (const v of message.ownParameters) {
+      writer.uint32(298).string(v!);
+    }
     return writer;
   },
 
@@ -579,6 +591,22 @@ export const Snapshot: MessageFns<Snapshot> = {
             if (entry34.value !== undefined) {
               message.topology[entry34.key] = entry34.value;
             }
+            continue;
+          }
+          case 35: {
+            if (tag !== 282) {
+              break;
+            }
+
+            message.sourceUid = reader.string();
+            continue;
+          }
+          case 37: {
+            if (tag !== 298) {
+              break;
+            }
+
+            message.ownParameters.push(reader.string());
             continue;
           }
         }

@@ -69,6 +69,11 @@ export interface Volume {
    * provisioned.
    */
   exhaustedTopologies: Volume_ExhaustedTopology[];
+  /**
+   * Names of the parameters that it had itself when driver_parameters were captured, without their values. Without its
+   * class, a credential that it had itself and lost is not used if another one remains.
+   */
+  ownParameters: string[];
 }
 
 export const Volume_Status = {
@@ -566,6 +571,7 @@ function createBaseVolume(): Volume {
     totalInodes: "",
     importedAs: "",
     exhaustedTopologies: [],
+    ownParameters: [],
   };
 }
 
@@ -675,6 +681,9 @@ export const Volume: MessageFns<Volume> = {
     }
     for (const v of message.exhaustedTopologies) {
       Volume_ExhaustedTopology.encode(v!, writer.uint32(378).fork()).join();
+    }
+    for (const v of message.ownParameters) {
+      writer.uint32(386).string(v!);
     }
     return writer;
   },
@@ -982,6 +991,14 @@ export const Volume: MessageFns<Volume> = {
             }
 
             message.exhaustedTopologies.push(Volume_ExhaustedTopology.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 48: {
+            if (tag !== 386) {
+              break;
+            }
+
+            message.ownParameters.push(reader.string());
             continue;
           }
         }

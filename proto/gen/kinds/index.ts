@@ -40,6 +40,6 @@ export interface KindObjects {
 
 /** Stored fields that are not part of the API, with their numbers. */
 export const hiddenFields: Readonly<Record<string, Readonly<Record<string, number>>>> = {
-  Volume: { neverUsed: 38, missingSince: 39, failedWith: 40, ownParameters: 48 },
-  Snapshot: { sourceUid: 35, failedWith: 36, ownParameters: 37 },
+  Volume: { neverUsed: 38, missingSince: 39, failedWith: 40 },
+  Snapshot: { failedWith: 36 },
 };

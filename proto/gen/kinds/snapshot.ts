@@ -41,7 +41,7 @@ export interface Snapshot extends ApiObject {
   readonly sourceUid?: string;
   /** The inputs of the last failed call. The snapshot is retried when they change. */
   readonly failedWith?: string;
-  /** Keys of the parameters that its source had itself. They come before those of the class. */
+  /** Names of the parameters that its source had itself, without their values. They come before those of the class. */
   readonly ownParameters?: readonly string[];
 }
 

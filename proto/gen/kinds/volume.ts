@@ -124,7 +124,7 @@ export interface Volume extends ApiObject {
   readonly importedAs?: string;
   /** Places without capacity for it; for a while it is provisioned in another one, if there is one. Empty once it is provisioned. */
   readonly exhaustedTopologies?: readonly VolumeExhaustedTopology[];
-  /** Keys of the parameters that it had itself when driver_parameters were captured. */
+  /** Names of the parameters that it had itself when driver_parameters were captured, without their values. Without its class, a credential that it had itself and lost is not used if another one remains. */
   readonly ownParameters?: readonly string[];
 }
 

@@ -1,0 +1,32 @@
+import { mask } from '../../messages/mask.js';
+import { castOf } from '../commands.js';
+import type { Storage } from '../storage-subject.js';
+
+/** The command that changes a class. */
+export function editClass(name: string): string {
+  return `kedge edit storageclass/${name}`;
+}
+
+/** A key of YAML that stays one, whatever its parameter is named. */
+function yamlKey(key: string): string {
+  return /^[A-Za-z][\w.-]*$/.test(key) ? key : JSON.stringify(key);
+}
+
+/**
+ * The command that creates the deleted class of an object again, with the parameters that it gave to the object. Clients
+ * don't see literals of credentials: they are `VALUE`, to be replaced by the user.
+ * @param credential the parameters of the credential of the class
+ */
+export function createClass({ object }: Storage, credential: readonly string[] = []): string {
+  const { storageClassName = '', driver, driverParameters = {}, ownParameters = [] } = object;
+  const ofClass = Object.entries(driverParameters).filter(([key]) => !ownParameters.includes(key));
+  const given = { ...Object.fromEntries(ofClass) };
+  for (const key of credential) given[key] ??= mask;
+  const parameters = Object.entries(given).map(
+    ([key, value]) => `  ${yamlKey(key)}: ${value === mask ? 'VALUE' : JSON.stringify(value)}`,
+  );
+  return castOf([
+    ...['kind: StorageClass', `name: ${storageClassName}`, `driver: ${driver || 'local'}`],
+    ...(parameters.length > 0 ? ['parameters:', ...parameters] : []),
+  ]);
+}

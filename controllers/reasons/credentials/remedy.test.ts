@@ -1,0 +1,134 @@
+import { expect } from 'chai';
+import type { Snapshot, StorageClass, Volume } from '@kedge/api/kinds';
+import { driverErrors } from '../driver-errors.js';
+import { emptyWorld, type World } from '../world.js';
+
+const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
+const deleting = { metadata: { ...metadata, deletionRequestedAt: 'now' } };
+const mask = '********';
+const place = { region: 'eu-central-1' };
+const pair = { accessKeyId: mask, secretAccessKey: mask };
+
+const volume = (more: Partial<Volume> = {}): Volume => ({
+  ...{ namespace: 'default', name: 'v', storageClassName: 'c', size: '1Gi', handle: 'h' },
+  ...{ accessMode: 'ReadWriteOnce', driver: 'cloud3-block', metadata },
+  driverParameters: { ...place, ...pair },
+  ...more,
+});
+const copy = (more: Partial<Snapshot> = {}): Snapshot => ({
+  ...{ namespace: 'default', name: 's', source: { volume: 'v' }, sourceUid: 'u', handle: 'h' },
+  ...{ storageClassName: 'c', driver: 'cloud3-block', metadata, ownParameters: [] },
+  driverParameters: { ...place, ...pair },
+  ...more,
+});
+const classOf = (driver: string, parameters: StorageClass['parameters'] = {}): StorageClass => ({
+  ...{ name: 'c', driver, reclaimPolicy: 'delete', metadata, parameters },
+});
+type Kind = 'CredentialsRejected' | 'InvalidParameters';
+const ofVolume = (object: Volume, world: Partial<World>, kind: Kind, message = 'AuthFailure') =>
+  driverErrors[kind].remedy({
+    ...{ kind: 'Volume', object, message, world: { ...emptyWorld, ...world } },
+  });
+const ofCopy = (object: Snapshot, world: Partial<World>) =>
+  driverErrors.CredentialsRejected.remedy({
+    ...{ kind: 'Snapshot', object, message: 'AuthFailure', world: { ...emptyWorld, ...world } },
+  });
+
+const gone = { absentClasses: ['c'] };
+const edit = 'kedge edit volume/v -n default';
+const create = `printf '%s\\n' 'kind: StorageClass' 'name: c' 'driver: cloud3-block' 'parameters:' '  region: "eu-central-1"' '  accessKeyId: VALUE' '  secretAccessKey: VALUE' | kedge cast --no-wait -`;
+
+describe('the remedy for a credential whose class was deleted', () => {
+  it('is a whole credential of the volume, then the class with what it gave, then the end of a deletion', () => {
+    const told = ofVolume(volume(), gone, 'CredentialsRejected');
+    expect(told).to.include({ type: 'set', command: edit });
+    expect(told.text).to.contain('(accessKeyId and secretAccessKey)').and.contain(create);
+    expect(told.text).to.contain('or create storage class c again');
+    const retain = `kedge patch volume/v -n default --patch '{"reclaimPolicy":"retain"}'`;
+    expect(told.text).to.not.contain(retain);
+    expect(ofVolume(volume(deleting), gone, 'CredentialsRejected').text).to.contain(retain);
+  });
+
+  it('creates the class without the parameters of the volume, and with its references', () => {
+    const driverParameters = { fsType: 'xfs', sessionToken: mask, accessKeyId: mask };
+    const own = volume({ driverParameters, ownParameters: ['fsType'] });
+    const { text } = ofVolume(own, gone, 'CredentialsRejected');
+    expect(text).to.not.contain('xfs').and.not.contain('region');
+    expect(text).to.contain(`'  sessionToken: VALUE'`).and.contain(`'  secretAccessKey: VALUE'`);
+  });
+
+  it('is not to create a class if another driver has its name', () => {
+    const world = { storageClasses: [classOf('local')] };
+    const told = ofVolume(volume(), world, 'CredentialsRejected');
+    expect(told.command).to.equal(edit);
+    expect(told.text).to.not.contain('cast');
+    expect(ofCopy(copy(deleting), world).command).to.contain('"reclaimPolicy":"retain"');
+  });
+
+  it('is the class of a snapshot whose volume is deleted too', () => {
+    expect(ofCopy(copy(deleting), gone)).to.include({ type: 'set', command: create });
+    expect(ofCopy(copy(), { ...gone, volumes: [volume()] }).command).to.equal(edit);
+    expect(ofCopy(copy({ ownParameters: Object.keys(pair) }), gone).command).to.not.equal(create);
+  });
+
+  it('is the class if it exists, or could not be read', () => {
+    const editClass = 'kedge edit storageclass/c';
+    const world = { storageClasses: [classOf('cloud3-block', pair)] };
+    expect(ofVolume(volume(), world, 'CredentialsRejected').command).to.equal(editClass);
+    expect(ofVolume(volume(), {}, 'CredentialsRejected').command).to.equal(editClass);
+  });
+
+  it('is that of the volume for other parameters, too, and the class is created again', () => {
+    const object = volume({ ...deleting, handle: '', status: 'Failed' });
+    const told = (world: Partial<World>) =>
+      ofVolume(object, world, 'InvalidParameters', 'parameter region: "x" does not exist');
+    expect(told(gone).command).to.equal(edit);
+    expect(ofVolume({ ...object, metadata }, gone, 'InvalidParameters', 'x').text).to.contain(
+      'or create storage class c again',
+    );
+    expect(told({ storageClasses: [classOf('cloud3-block')] }).command).to.contain('storageclass');
+  });
+});
+
+describe('the remedy for a part of a credential', () => {
+  const message = 'parameter secretAccessKey: is required with accessKeyId; set both';
+  const part = { parameters: { accessKeyId: 'secret:own/id' } };
+  const value = 'a whole credential: accessKeyId and secretAccessKey';
+
+  it('is a whole one of the volume that has the part, before the end of its deletion', () => {
+    for (const world of [gone, { storageClasses: [classOf('cloud3-block')] }]) {
+      const told = ofVolume(volume({ ...part, ...deleting }), world, 'InvalidParameters', message);
+      expect(told).to.include({ type: 'set', command: edit, value });
+      expect(told.text).to.contain('"reclaimPolicy":"retain"');
+      const used = ofVolume(volume(part), world, 'InvalidParameters', message);
+      expect(used).to.include({ type: 'set', command: edit, value });
+      expect(used.text).to.not.contain('retain');
+    }
+  });
+
+  it('is that of the class if the volume has none of it', () => {
+    const ofClass = { storageClasses: [classOf('cloud3-block', { accessKeyId: mask })] };
+    const told = ofVolume(volume(deleting), ofClass, 'InvalidParameters', message);
+    expect(told).to.include({ command: 'kedge edit storageclass/c', value });
+  });
+});
+
+describe('the credential of a driver call', () => {
+  it('is known by its name, whatever its value is', () => {
+    const ofClass = { storageClasses: [classOf('cloud3-block', pair)] };
+    const object = volume({ parameters: { fsType: 'secret:form/type' } });
+    expect(ofVolume(object, ofClass, 'CredentialsRejected').command).to.equal(
+      'kedge edit storageclass/c',
+    );
+    const literal = volume({ parameters: { accessKeyId: 'AKIA', secretAccessKey: 'x' } });
+    expect(ofVolume(literal, ofClass, 'CredentialsRejected').command).to.equal(edit);
+  });
+
+  it('is that of the class where an earlier release used it before that of the volume', () => {
+    const object = volume({
+      parameters: { apiTokenSecretRef: 'clouds/own' },
+      driverParameters: { apiToken: 'secret:class/key', apiTokenSecretRef: 'clouds/own' },
+    });
+    expect(ofVolume(object, gone, 'CredentialsRejected').command).to.contain('secret/class');
+  });
+});
