@@ -1,4 +1,6 @@
+import { credentialsNamed } from '@kedge/driver-sdk/parameters';
 import { mask } from '../../messages/mask.js';
+import { parameterReference } from '../../references/secret-reference.js';
 import { castOf } from '../commands.js';
 import type { Storage } from '../storage-subject.js';
 
@@ -13,18 +15,22 @@ function yamlKey(key: string): string {
 }
 
 /**
- * The command that creates the deleted class of an object again, with the parameters that it gave to the object. Clients
- * don't see literals of credentials: they are `VALUE`, to be replaced by the user.
+ * The command that creates the deleted class of an object again, with the parameters that it gave to the object. Literals of
+ * its credential are `VALUE`, to be replaced by the user: clients don't see all of them, and their parts belong together.
  * @param credential the parameters of the credential of the class
  */
 export function createClass({ object }: Storage, credential: readonly string[] = []): string {
   const { storageClassName = '', driver, driverParameters = {}, ownParameters = [] } = object;
   const ofClass = Object.entries(driverParameters).filter(([key]) => !ownParameters.includes(key));
-  const given = { ...Object.fromEntries(ofClass) };
+  const given = Object.fromEntries(ofClass);
   for (const key of credential) given[key] ??= mask;
-  const parameters = Object.entries(given).map(
-    ([key, value]) => `  ${yamlKey(key)}: ${value === mask ? 'VALUE' : JSON.stringify(value)}`,
-  );
+  const secret = credentialsNamed(given)?.keys ?? [];
+  const shown = ([key, value]: readonly [string, string]): string => {
+    const isLiteral = parameterReference(key, value, '').type === 'literal';
+    const isCredential = value === mask || (secret.includes(key) && isLiteral);
+    return `  ${yamlKey(key)}: ${isCredential ? 'VALUE' : JSON.stringify(value)}`;
+  };
+  const parameters = Object.entries(given).map(shown);
   return castOf([
     ...['kind: StorageClass', `name: ${storageClassName}`, `driver: ${driver || 'local'}`],
     ...(parameters.length > 0 ? ['parameters:', ...parameters] : []),

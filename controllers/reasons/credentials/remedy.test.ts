@@ -7,7 +7,7 @@ const metadata = { uid: 'u', resourceVersion: '1', generation: 1, createdAt: '',
 const deleting = { metadata: { ...metadata, deletionRequestedAt: 'now' } };
 const mask = '********';
 const place = { region: 'eu-central-1' };
-const pair = { accessKeyId: mask, secretAccessKey: mask };
+const pair = { accessKeyId: 'AKIA', secretAccessKey: mask };
 
 const volume = (more: Partial<Volume> = {}): Volume => ({
   ...{ namespace: 'default', name: 'v', storageClassName: 'c', size: '1Gi', handle: 'h' },
