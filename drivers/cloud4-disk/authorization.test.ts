@@ -87,6 +87,15 @@ describe('the default credentials of cloud4-disk', () => {
     expect(message).to.contain('file of the credentials (GOOGLE_APPLICATION_CREDENTIALS)');
   });
 
+  it('say that the metadata server did not answer if no source has any, and wait for it', async () => {
+    const none = 'Could not load the default credentials. Browse to https://cloud.google.com/docs';
+    const { authorizations } = withDefaults([() => Promise.reject(new Error(none))]);
+    const { kind, message } = await failureOf(authorizations.of(defaultIdentity, signal));
+    expect(kind).to.equal('Unavailable');
+    expect(message).to.contain('the metadata server did not answer').and.not.contain('Browse');
+    expect(message).to.contain('set credentialsJSON to a secret reference');
+  });
+
   it('name the metadata server, and do not quote an answer that is not a token', async () => {
     const quoting = new TypeError("Cannot create property 'refresh_token' on string 'secret'");
     const { authorizations } = withDefaults([() => Promise.reject(quoting)]);

@@ -25,12 +25,18 @@ export interface AuthorizationPorts {
 const metadataServer =
   'the metadata server (at GCE_METADATA_HOST, by default metadata.google.internal, 169.254.169.254)';
 
+/** The start of the library's error if no source has credentials: neither a file nor a metadata server. */
+const notFound = 'Could not load the default credentials.';
+
 function wordsOf(thrown: unknown): string {
   // The error of the JSON parser quotes the file of the credentials, and one of a value's type may quote the answer.
   if (thrown instanceof SyntaxError) return 'the file of the credentials is not JSON';
   if (thrown instanceof TypeError)
     return 'the answer of the metadata server is not a token, or a value in the file of the credentials (GOOGLE_APPLICATION_CREDENTIALS) has the wrong type';
-  return thrown instanceof Error ? thrown.message.slice(0, 500) : String(thrown);
+  const words = thrown instanceof Error ? thrown.message.slice(0, 500) : String(thrown);
+  return words.startsWith(notFound)
+    ? 'no file has them (GOOGLE_APPLICATION_CREDENTIALS, or the one of gcloud), and the metadata server did not answer'
+    : words;
 }
 
 /** The tokens of credentials. Waits for metadata servers and token endpoints end at a deadline. */

@@ -34,7 +34,9 @@ describe('a volume that is staged on its node', () => {
   };
 
   it('may be formatted until it was, and never again', async () => {
-    expect(await prepare({})).to.include({ mayFormat: true });
+    expect(await prepare({})).to.include({ mayFormat: true, isCopy: false });
+    expect(await prepare({ source: { snapshot: 's' } })).to.include({ isCopy: true });
+    expect(await prepare({ importedAs: 'disk-1' })).to.include({ isCopy: true });
     expect(await prepare({ formatted: true })).to.include({ mayFormat: false });
     await node.grow({ ...volume }, '/dev/x', driver, call);
     expect(requests.pop()).to.include({ mayFormat: false });

@@ -107,6 +107,7 @@ export class NodeVolumes {
       // Instances with read-only access get a read-only bind. The instances of this node share the file system itself.
       readOnly: volume.accessMode === 'ReadOnlyMany',
       mayFormat: volume.formatted !== true,
+      isCopy: volume.source !== undefined || (volume.importedAs ?? '') !== '',
     });
     const known = {
       devicePath,

@@ -154,8 +154,21 @@ describe('the first mount of a ReadOnlyMany volume', () => {
 describe('the first mount of an imported or restored volume', () => {
   it('formats nothing if the device is blank, and says what to do if there never was any data', async () => {
     const device = new SmallFileSystem(true);
-    const { message } = await refusalOfBlank(device, { mayFormat: false });
+    const { message } = await refusalOfBlank(device, { mayFormat: false, isCopy: true });
     expect(message).to.contain('restored or imported').and.contain('create another one');
+    expect(device.done).to.deep.equal([]);
+  });
+});
+
+describe('a later mount of a volume', () => {
+  it('formats nothing if the device is blank, and does not advise to delete it: it had data', async () => {
+    const device = new SmallFileSystem(true);
+    for (const readOnly of [false, true]) {
+      const { message } = await refusalOfBlank(device, { mayFormat: false, readOnly });
+      expect(message).to.contain('was formatted before').and.contain('its data is lost');
+      for (const words of ['delete', 'restored', 'imported', 'nothing'])
+        expect(message).to.not.contain(words);
+    }
     expect(device.done).to.deep.equal([]);
   });
 });

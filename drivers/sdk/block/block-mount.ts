@@ -75,7 +75,9 @@ async function requireFileSystem(
       if (!request.mayFormat)
         throw new DriverError(
           'Internal',
-          `device ${device} is blank, but the volume was formatted before, restored or imported, so that it is not formatted: it is the wrong device, its data is lost, or nothing was written to it before; in the last case delete the volume, and create another one`,
+          request.isCopy === true
+            ? `device ${device} is blank, but the volume was restored or imported, so that it is not formatted: it is the wrong device, its data is lost, or nothing was written to it before; in the last case delete the volume, and create another one`
+            : `device ${device} is blank, but the volume was formatted before, so that it is not formatted again: it is the wrong device, or its data is lost`,
         );
       if (request.readOnly)
         throw new DriverError(

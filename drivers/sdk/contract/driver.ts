@@ -128,6 +128,11 @@ export interface MountRequest extends HandleRequest {
    * and only a device that it has verified to be blank.
    */
   readonly mayFormat: boolean;
+  /**
+   * Whether its content was not written by the volume itself: that of a snapshot, or of an imported disk. Only such a
+   * device may be blank without {@link mayFormat} although nothing is wrong. Absent: false.
+   */
+  readonly isCopy?: boolean;
   /** The mount point. A driver that does not mount may return another directory. */
   readonly target: string;
   readonly readOnly: boolean;
