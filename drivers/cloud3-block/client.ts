@@ -204,6 +204,19 @@ export class Ec2Client {
     }
   }
 
+  /**
+   * The error of a call with credentials of the role that have ended: why the metadata service gave no new ones. The SDK
+   * would use the ended ones for minutes, so the next call asks the service again.
+   */
+  async #withoutRole(caller: Ec2Caller, keys: AwsKeys, error: DriverError): Promise<DriverError> {
+    if (error.kind !== 'CredentialsRejected' || keys.originalExpiration === undefined) return error;
+    const known = this.#known(caller);
+    const refusal = await this.#refusedByMetadata(known);
+    if (this.#clients.get(this.identity(caller)) === known)
+      this.#clients.delete(this.identity(caller));
+    return refusal instanceof DriverError ? refusal : error;
+  }
+
   /** Why the metadata service gave no credentials; `noAddress` if the SDK could not read its address. */
   async #refusedByMetadata(known: Known): Promise<DriverError | 'noAddress'> {
     let endpoint: string;
@@ -240,7 +253,7 @@ export class Ec2Client {
       const answer = await client.send(command, { abortSignal: abort.signal });
       return new Fields(action, answer, changes(action));
     } catch (thrown) {
-      if (thrown instanceof DriverError) throw thrown;
+      if (thrown instanceof DriverError) throw await this.#withoutRole(caller, keys, thrown);
       const message = redacted(thrown instanceof Error ? thrown.message : String(thrown), [
         keys.secretAccessKey,
         ...furtherSecrets(keys),

@@ -37,6 +37,11 @@ export interface AwsKeys {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string;
+  /**
+   * The end of credentials of the instance's role that the SDK continues to use, because the metadata service gave no new
+   * ones; absent for others.
+   */
+  readonly originalExpiration?: Date;
 }
 
 /** A signed request. */

@@ -127,6 +127,28 @@ describe('the credentials of cloud3-block on an instance whose metadata service'
       expect(error.kind).to.equal('CredentialsRejected');
     });
 
+  it('is silent when they end are asked for again: the SDK continues to use the ended ones', async () => {
+    // The SDK continues to use such a credential, as if the service had not answered.
+    given = { ...role, expiresAt: Date.now() - 1 };
+    expect((await observed()).kind).to.equal('NotFound');
+    served.metadata.silent = true;
+    running.emulator.addToken({ ...role, expiresAt: 1 });
+    const error = await observed();
+    expect(error.message).to.contain('did not answer in 1000 ms').and.contain(served.endpoint);
+    expect(error.kind).to.equal('Unavailable');
+    expect((await observed()).kind).to.equal('Unavailable');
+    served.metadata.silent = false;
+    given = role;
+    running.emulator.addToken(role);
+    expect((await observed()).kind).to.equal('NotFound');
+  });
+
+  it('gave ones that the provider rejects are rejected', async () => {
+    expect((await observed()).kind).to.equal('NotFound');
+    running.emulator.addToken({ ...role, expiresAt: 1 });
+    expect((await observed()).kind).to.equal('CredentialsRejected');
+  });
+
   it('answers again are found at the next call', async () => {
     served.metadata.silent = true;
     expect((await observed()).kind).to.equal('Unavailable');
