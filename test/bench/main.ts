@@ -14,6 +14,7 @@ const benchmarks: Readonly<Record<string, () => Promise<{ readonly run: Benchmar
   'large-store': () => import('./store/large-store.js'),
   compaction: () => import('./store/compaction.js'),
   volumes: () => import('./daemon/volumes.js'),
+  'volume-cost': () => import('./daemon/volume-cost.js'),
   services: () => import('./daemon/services.js'),
   'crash-loops': () => import('./daemon/crash-loops.js'),
   'stubborn-workloads': () => import('./daemon/stubborn-workloads.js'),

@@ -22,15 +22,17 @@ import { controllerName, keyOfVolume, type VolumeControllerOptions } from './eff
 import { missedBy } from './missing-at-provider.js';
 import { nodesOf } from '../../provisioned/owner.js';
 import { referencedSecrets } from '../../references/secret-reference.js';
+import { laneOf, NodeDrivers } from './node-lanes.js';
 import { isNewRefusal } from './refusal.js';
 import { isUnverified } from './verification.js';
 import { VolumeReconciler } from './reconciler.js';
 
 /**
- * Maximum concurrent reconciles: of all volumes, and of those of one class. Up to 63 classes may hang without a delay
- * of the others, such as those of all regions of a provider that does not answer.
+ * Maximum concurrent reconciles: of all volumes, and of those of one group. A class of a provider is one group, and a
+ * class whose data is on nodes has four. Up to 63 groups may hang without a delay of the others,
+ * such as those of all regions of a provider that does not answer.
  */
-const workers = { all: 1_024, perClass: 16 };
+const workers = { all: 1_024, perGroup: 16 };
 
 /**
  * The volume controller: provisioning, retries, reclaim. It watches volumes, classes and snapshots; in the cluster's
@@ -48,6 +50,7 @@ export function volumeController(options: VolumeControllerOptions): Controller {
   const failed = (): readonly Volume[] =>
     lister.list().filter((v) => v.status === 'Failed' || isUnverified(v));
   const classes = manager.informer(storageClasses).lister;
+  const onNodes = new NodeDrivers(options.drivers);
   const refersTo = (volume: Volume, secret: string): boolean => {
     const { driverParameters, parameters, storageClassName, namespace } = volume;
     const ofClass = classes.get(storageClassName)?.parameters;
@@ -64,8 +67,12 @@ export function volumeController(options: VolumeControllerOptions): Controller {
     reconcile: (context) => reconciler.reconcile(context),
     concurrency: workers.all,
     // A provider that does not answer occupies the workers of its class until the deadline of each call.
-    groupOf: (key) => lister.get(keyString(key))?.storageClassName ?? '',
-    groupConcurrency: workers.perClass,
+    groupOf: (key) => {
+      const name = lister.get(keyString(key))?.storageClassName ?? '';
+      const driver = classes.get(name)?.driver;
+      return driver !== undefined && onNodes.has(driver) ? laneOf(name, keyString(key)) : name;
+    },
+    groupConcurrency: workers.perGroup,
     backoff: backoffOf(options.policy, 'driver'),
   })
     .for(
@@ -140,6 +147,8 @@ function isWithoutRoom({ status, exhaustedTopologies = [] }: Volume): boolean {
  */
 function isMoreThanCallRecord(before: Volume, volume: Volume): boolean {
   if (missedBy(volume) !== undefined && missedBy(before) === undefined) return true;
+  // The usual difference, for which nothing is copied.
+  if (before.status !== volume.status) return true;
   return !jsonEqual(withoutRecord(before), withoutRecord(volume));
 }
 
