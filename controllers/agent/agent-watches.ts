@@ -35,6 +35,10 @@ export function classOfInstance(manager: Manager): (key: ObjectKey) => string {
   };
 }
 
+function isAttached({ attachments = [] }: Volume): boolean {
+  return attachments.length > 0;
+}
+
 /** The keys of the instances that have an attachment of a volume on a node. */
 function holdersOf(volume: Volume, node: string): readonly ObjectKey[] {
   return (volume.attachments ?? [])
@@ -70,7 +74,11 @@ export function watchInstances(
       const served = new Set(attached.map(({ claim }) => claim));
       return usersOf(twin).filter((instance) => !served.has(claimOf(instance)));
     });
+  const isUnused = (volume: Volume): boolean =>
+    withTwins(volume).every((twin) => usersOf(twin).length === 0);
   const keysOfVolume = (volume: Volume, other?: Volume): readonly ObjectKey[] => {
+    // A volume that no instance mounts and no node has attached queues nothing, whatever has changed.
+    if (!isAttached(volume) && !(other && isAttached(other)) && isUnused(volume)) return [];
     const changes = other && attachmentChanges(volume, other);
     // A changed attachment queues only the instances that it concerns: otherwise each of N attachments of a shared
     // volume would queue N instances.
