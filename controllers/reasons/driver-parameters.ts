@@ -17,19 +17,34 @@ import { type Remedy, run, set } from './remedy.js';
 import { again, canRetry, type Storage, storageOf } from './storage-subject.js';
 import type { About } from './world.js';
 
-/** The remedy for a secret that is missing or lacks a key. */
-function missingSecret(about: About, storage: Storage): Remedy | undefined {
+/**
+ * The remedy for a secret of a driver call that is missing, with all keys that the call needs, or that lacks a key.
+ * Undefined if the message names none, or for an instance one that no call of its volume needs.
+ */
+export function missingSecret(about: About, storage: Storage): Remedy | undefined {
   const reported = missingInput(about.message);
   if (reported?.kind !== 'secret') return undefined;
   const { namespace, name, key: lacking } = reported;
-  const used = secretsOf(storage, about).find(
+  const used = secretsOf(storage, about).filter(
     (each) => each.namespace === namespace && each.name === name,
   );
-  const key = lacking ?? used?.key ?? 'KEY';
-  const commandLine = lacking
-    ? patchOf('secret', { namespace, name }, { data: { [key]: 'VALUE' } })
-    : `kedge create secret ${shellWord(name)} -n ${shellWord(namespace)} --from-literal ${shellWord(key)}=VALUE`;
-  return set(`data.${key} of secret ${namespace}/${name}`, 'the value for the driver', commandLine);
+  // One of its workload, by the same reasons.
+  if (used.length === 0 && about.kind === 'Instance') return undefined;
+  if (lacking !== undefined)
+    return set(
+      `data.${lacking} of secret ${namespace}/${name}`,
+      'the value for the driver',
+      patchOf('secret', { namespace, name }, { data: { [lacking]: 'VALUE' } }),
+    );
+  // Its parameters are unknown to a reader without rights to its class.
+  const keys = used.length === 0 ? ['KEY'] : [...new Set(used.map(({ key }) => key))];
+  const literals = keys.map((key) => ` --from-literal ${shellWord(key)}=VALUE`).join('');
+  const fields = keys.map((key) => `data.${key}`).join(' and ');
+  return set(
+    `${fields} of secret ${namespace}/${name}`,
+    keys.length === 1 ? 'the value for the driver' : 'the values for the driver',
+    `kedge create secret ${shellWord(name)} -n ${shellWord(namespace)}${literals}`,
+  );
 }
 
 /**

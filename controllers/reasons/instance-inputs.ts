@@ -3,14 +3,17 @@ import { command, patchOf } from './commands.js';
 import { shellWord } from '../messages/shell-word.js';
 import { missingInput } from './missing-input.js';
 import { type Remedy, run, set, wait } from './remedy.js';
-import { wrongParameters } from './driver-parameters.js';
+import { missingSecret, wrongParameters } from './driver-parameters.js';
 import { storageOf } from './storage-subject.js';
 import type { About } from './world.js';
 
-/** The remedy for a secret or configmap of a workload that is missing or lacks a key. */
+/** The remedy for a secret or configmap of a workload or of its volume that is missing or lacks a key. */
 export function inputsOfInstance(about: About<'Instance'>): Remedy {
   const { message, object } = about;
   const service = { namespace: object.namespace, name: object.service };
+  const storage = storageOf(about);
+  const ofVolume = storage && missingSecret(about, storage);
+  if (ofVolume) return ofVolume;
   const reported = missingInput(message);
   if (reported) {
     const { kind, namespace, name, key } = reported;
@@ -35,7 +38,7 @@ export function inputsOfInstance(about: About<'Instance'>): Remedy {
       'an existing directory of the volume',
       command('edit', 'service', service),
     );
-  if (storageOf(about)) return wrongParameters(about);
+  if (storage) return wrongParameters(about);
   return set(
     `secretMounts and configmapMounts of service ${service.namespace}/${service.name}`,
     'valid values',
