@@ -131,8 +131,10 @@ describe('the remedy of an error of a driver', () => {
     expect(told({ parameters: { region: 'old1' } })).to.include({
       ...{ type: 'set', command: 'kedge edit volume/v -n default' },
     });
-    // A provisioned volume keeps its parameters.
-    expect(told({ handle: 'h' }).type).to.equal('wait');
+    // A provisioned volume keeps its own parameters; those of its class are the live ones.
+    const own = { parameters: { region: 'old1' } };
+    expect(told({ handle: 'h', ...own }).type).to.equal('wait');
+    expect(told({ handle: 'h' })).to.include({ type: 'set', command: 'kedge edit storageclass/c' });
   });
 
   it('that refuses the parameters of a failed volume is to change them where they are given', () => {

@@ -130,6 +130,24 @@ function changeOf(volume: Volume, about: About): ParameterChange {
   };
 }
 
+/**
+ * The remedy for a volume with data whose message refuses parameters: they can only be changed in its class. Undefined if
+ * it names none, or one that the volume has itself.
+ */
+function parametersOfClass(volume: Volume, about: About): Remedy | undefined {
+  const { storageClassName, parameters: own = {} } = volume;
+  const keys = parameterRefused.readAll(about.message).map(({ key }) => key);
+  if (keys.length === 0 || keys.some((key) => Object.hasOwn(own, key))) return undefined;
+  if (storageClassName === '' || isClassGone({ kind: 'Volume', object: volume }, about))
+    return undefined;
+  const fields = [...new Set(keys)].map((key) => `parameters.${key}`).join(' and ');
+  return set(
+    `${fields} of storage class ${storageClassName}`,
+    'what its driver requires: the call is repeated with it',
+    editClass(storageClassName),
+  );
+}
+
 /** The remedy for a volume or snapshot whose driver refuses to delete it with its parameters. */
 function refusedDeletion({ kind, object }: Storage, about: About): Remedy {
   const retain = patchOf(kind.toLowerCase(), object, { reclaimPolicy: 'retain' });
@@ -182,7 +200,7 @@ export function wrongParameters(about: About): Remedy {
   }
   // It has data.
   if (kind === 'Volume' && (object.handle ?? '') !== '')
-    return again(about, 'the driver to accept its parameters');
+    return parametersOfClass(object, about) ?? again(about, 'the driver to accept its parameters');
   return run(
     deletionOf(storage),
     "its parameters can't be changed any more: delete it, and create it again",

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Instance, Volume } from '@kedge/api/kinds';
+import type { Instance, StorageClass, Volume } from '@kedge/api/kinds';
 import { driverErrors } from './driver-errors.js';
 import { emptyWorld } from './world.js';
 
@@ -48,5 +48,35 @@ describe('the remedy of a driver call whose secret is missing', () => {
     expect(driverErrors.InvalidParameters.remedy(about).command).to.equal(
       'kedge create secret tls -n default --from-literal KEY=VALUE',
     );
+  });
+});
+
+describe('the remedy of a refused parameter of a volume with data', () => {
+  const message = 'parameter region: is required by this driver';
+  const ofClass: StorageClass = {
+    ...{ name: 'c', driver: 'd', parameters: {}, reclaimPolicy: 'delete', metadata },
+  };
+  const told = (more: Partial<Volume>, storageClasses: readonly StorageClass[] = [ofClass]) => {
+    const object: Volume = {
+      ...{ namespace: 'default', name: 'v', storageClassName: 'c', size: '1Gi', driver: 'd' },
+      ...{ accessMode: 'ReadWriteOnce', status: 'Available', handle: 'h', metadata },
+      ...more,
+    };
+    const world = { ...emptyWorld, storageClasses };
+    return driverErrors.InvalidParameters.remedy({ kind: 'Volume', object, message, world });
+  };
+
+  it('is its class: it does not continue until that is changed', () => {
+    for (const status of ['Available', 'Bound', 'Stalled'] as const)
+      expect(told({ status })).to.include({
+        ...{ type: 'set', field: 'parameters.region of storage class c' },
+        command: 'kedge edit storageclass/c',
+      });
+  });
+
+  it("is no class if the volume has it itself, which can't be changed, or if another driver has the class", () => {
+    const explain = 'kedge volume explain volume/v -n default';
+    expect(told({ parameters: { region: 'x' } }).command).to.equal(explain);
+    expect(told({}, [{ ...ofClass, driver: 'other' }]).command).to.equal(explain);
   });
 });
