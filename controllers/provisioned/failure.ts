@@ -1,4 +1,5 @@
 import { type DriverError, type DriverErrorKind, errorClasses } from '@kedge/driver-sdk';
+import { credentialAbsent } from '@kedge/driver-sdk/messages';
 import type { ControllerPolicy } from '../policy/policy.js';
 import type { VolumeEvent } from '../volume/states/phases.js';
 
@@ -24,6 +25,25 @@ export function isRefusal(outcome: string): boolean {
   if (kind === undefined) return false;
   const error = kind as DriverErrorKind;
   return errorClasses[error] === 'final' || refusals.has(error);
+}
+
+/** The outcome of a call with its message. */
+export interface Answer {
+  readonly outcome: string;
+  readonly message: string;
+}
+
+/**
+ * Whether a call ended without a credential, so that nothing was sent. It is repeated, but a node without a metadata
+ * service never has one.
+ */
+export function isUnsent({ outcome, message }: Answer): boolean {
+  return outcome === 'Unavailable' && credentialAbsent.isIn(message);
+}
+
+/** Whether the answer of a call confirms that nothing was done. */
+export function isRefused(answer: Answer): boolean {
+  return isRefusal(answer.outcome) || isUnsent(answer);
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { DriverErrorKind } from '@kedge/driver-sdk';
 import {
   answerUnreadable,
+  credentialAbsent,
   packageMissing,
   programsMissing,
   rootNeeded,
@@ -134,6 +135,11 @@ function unavailable(about: About): Remedy {
     return run(
       install,
       'install the package on the node of kedged: the operation is retried automatically',
+    );
+  if (credentialAbsent.isIn(about.message))
+    return credentials(
+      about,
+      'a credential that the provider accepts, if its metadata service gives this node none',
     );
   const packages = programsMissing.read(about.message)?.packages ?? [];
   if (packages.length === 0)

@@ -86,21 +86,24 @@ describe('a snapshot that was never made', () => {
     expect(world.driver.tokenOf('deleteSnapshot')).to.equal('last');
   });
 
-  it('is removed under retain although its credential is never accepted again', async () => {
-    world.driver.failsOn = {
-      createSnapshot: 'CredentialsRejected',
-      deleteSnapshot: 'CredentialsRejected',
-    };
-    await world.writeSecret('token', 'again');
-    expect(await snapshot()).to.include({ status: 'Failed', reason: 'CredentialsRejected' });
-    await remove();
-    await world.clock.advance(5_000);
-    expect(await snapshot()).to.include({ status: 'Failed' });
-    const change = (found: Snapshot): Snapshot => ({ ...found, reclaimPolicy: 'retain' });
-    await modify(world.store, snapshots, key, change);
-    await settle();
-    expect(await snapshot()).to.equal(undefined);
-  });
+  for (const [kind, words] of [
+    ['CredentialsRejected', 'no'],
+    ['Unavailable', 'the class has no accessKeyId, and nothing answers'],
+  ] as const)
+    it(`is removed under retain although no credential is ever accepted, ${kind}`, async () => {
+      world.driver.failsOn = { createSnapshot: kind, deleteSnapshot: kind };
+      world.driver.failsWith = words;
+      await world.writeSecret('token', 'again');
+      await world.clock.advance(3_600_000);
+      expect(await snapshot()).to.include({ status: 'Failed', reason: kind });
+      await remove();
+      await world.clock.advance(5_000);
+      expect(await snapshot()).to.not.equal(undefined);
+      const change = (found: Snapshot): Snapshot => ({ ...found, reclaimPolicy: 'retain' });
+      await modify(world.store, snapshots, key, change);
+      await settle();
+      expect(await snapshot()).to.equal(undefined);
+    });
 });
 
 describe('a snapshot of a volume that was not made', () => {

@@ -1,7 +1,7 @@
 import type { Volume } from '../volume/kind.js';
 import type { Snapshot } from './kind.js';
 import { isDeletionDone } from '../provisioned/conditions.js';
-import { isRefusal } from '../provisioned/failure.js';
+import { isRefused, isUnsent } from '../provisioned/failure.js';
 import { nextPhase, type NextSnapshotPhase } from './phases.js';
 import type { Reason } from '../reasons/index.js';
 import { quotedVolume, sourceDeleting, sourceMissing } from '../messages/storage.js';
@@ -40,11 +40,11 @@ const lasting: readonly string[] = ['InvalidParameters', 'CredentialsRejected', 
 function isKept({ handle = '', lastOperation, reclaimPolicy, status }: Snapshot): boolean {
   if (reclaimPolicy !== 'retain') return false;
   const isCalled = lastOperation?.call === 'deleteSnapshot';
-  const outcome = isCalled ? lastOperation.outcome : '';
+  const answer = isCalled ? lastOperation : { outcome: '', message: '' };
   // A call that may have deleted the copy is repeated until its outcome is known.
-  if (status === 'Deleting' && !isRefusal(outcome)) return false;
+  if (status === 'Deleting' && !isRefused(answer)) return false;
   // Remains of an attempt without a handle are looked for, unless that is refused for a reason that may never end.
-  return handle !== '' || lasting.includes(outcome);
+  return handle !== '' || lasting.includes(answer.outcome) || isUnsent(answer);
 }
 
 function planDeletion(snapshot: Snapshot): SnapshotAction {

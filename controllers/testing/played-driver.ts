@@ -46,6 +46,8 @@ export class PlayedDriver {
   providerCalls: (() => readonly JournaledCall[]) | undefined;
   /** Errors of single calls. */
   failsOn: Partial<Record<string, DriverErrorKind>> = {};
+  /** The message of these failures; default the number of the call. */
+  failsWith: string | undefined;
   /** The value of parameter `type` with which volumes can't be deleted. */
   refusesType: string | undefined;
   /**
@@ -76,7 +78,8 @@ export class PlayedDriver {
       const { retryAfterMs } = this;
       const calls = this.providerCalls?.() ?? [];
       const options = { calls, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
-      if (fails) throw new DriverError(fails, `call ${this.calls.length}`, options);
+      if (fails)
+        throw new DriverError(fails, this.failsWith ?? `call ${this.calls.length}`, options);
     };
     const goesOn = async (
       kind: OperationKind,

@@ -55,7 +55,9 @@ describe('the default credentials of cloud4-disk', () => {
     const { authorizations, elapse } = withDefaults([silent, giving('t')]);
     const failure = failureOf(authorizations.of(defaultIdentity, signal));
     elapse();
-    expect((await failure).message).to.contain('gave no token of the default credentials in 30000');
+    expect((await failure).message).to.contain(
+      'the class has no credentialsJSON, and Google Cloud gave no token of the default credentials in 30000',
+    );
     expect((await authorizations.of(defaultIdentity, signal)).token).to.equal('t');
   });
 

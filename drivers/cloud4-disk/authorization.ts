@@ -1,4 +1,5 @@
 import { DriverError } from '@kedge/driver-sdk';
+import { credentialAbsent } from '@kedge/driver-sdk/messages';
 import { type ProviderClock, redacted, withDeadline } from '@kedge/driver-sdk/provider';
 import type { Identity, ServiceAccountKey } from './credentials.js';
 import type { AuthClient, AuthSdk } from './sdk.js';
@@ -27,6 +28,7 @@ const metadataServer =
 
 /** The start of the library's error if no source has credentials: neither a file nor a metadata server. */
 const notFound = 'Could not load the default credentials.';
+const withoutKey = credentialAbsent.format({ key: 'credentialsJSON' });
 
 function wordsOf(thrown: unknown): string {
   // The error of the JSON parser quotes the file of the credentials, and one of a value's type may quote the answer.
@@ -51,14 +53,19 @@ export class Authorizations {
     this.#ports = ports;
   }
 
-  async #inTime<T>(what: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  async #inTime<T>(
+    what: string,
+    signal: AbortSignal,
+    work: () => Promise<T>,
+    absent = '',
+  ): Promise<T> {
     const { clock, timeoutMs } = this.#ports;
     const late = (cause: 'deadline' | 'cancelled'): Error =>
       cause === 'cancelled'
         ? new DriverError('Timeout', `the wait for ${what} was cancelled`)
         : new DriverError(
             'Unavailable',
-            `Google Cloud gave no ${what} in ${timeoutMs} ms; it is requested again; permit connections of kedged to ${metadataServer}, or set credentialsJSON and project in the class`,
+            `${absent}Google Cloud gave no ${what} in ${timeoutMs} ms; it is requested again; permit connections of kedged to ${metadataServer}, or set credentialsJSON and project in the class`,
           );
     let isOver = false;
     try {
@@ -88,7 +95,12 @@ export class Authorizations {
   async of(identity: Identity, signal: AbortSignal): Promise<Authorization> {
     const headers = await (identity.key
       ? this.#ofKey(identity.id, identity.key)
-      : this.#inTime('token of the default credentials', signal, () => this.#ofDefault()));
+      : this.#inTime(
+          'token of the default credentials',
+          signal,
+          () => this.#ofDefault(),
+          withoutKey,
+        ));
     const authorization = headers.get('authorization') ?? '';
     const token = authorization.replace(/^Bearer /i, '');
     if (token === '')
@@ -139,7 +151,7 @@ export class Authorizations {
       if (this.#ofNode === client) this.#forgetNode();
       throw new DriverError(
         'Unavailable',
-        `the class has no credentialsJSON, and the default credentials of this node can't be used: ${wordsOf(thrown)}; it is requested again; give the node a service account and permit connections to ${metadataServer}, or set credentialsJSON to a secret reference`,
+        `${withoutKey}the default credentials of this node can't be used: ${wordsOf(thrown)}; it is requested again; give the node a service account and permit connections to ${metadataServer}, or set credentialsJSON to a secret reference`,
       ); // without a cause: errors of the library have the request, which may contain a secret
     }
   }

@@ -22,7 +22,7 @@ import {
 import { type EarlierAttempt, isParametersRefusal } from './earlier-attempt.js';
 import { keyOfVolume, type PreparedCall, type VolumeEffects } from './effects.js';
 import { deletedCondition, type Waits } from '../../provisioned/conditions.js';
-import { isRefusal } from '../../provisioned/failure.js';
+import { isRefused } from '../../provisioned/failure.js';
 import { releaseInFlight } from '../../provisioned/in-flight.js';
 import { deleteUnused, deletionWaitsFor, sourceValue } from '../rules/in-use.js';
 import { effectOf, releaseObject } from '../../provisioned/operations.js';
@@ -223,7 +223,9 @@ export class Reclaim {
         const isReported = errorClasses[error.kind] === 'final' || from === 'Failed';
         return {
           reason: error.kind,
-          ...(isOpen && isRefusal(error.kind) ? this.#stillOpen(volume, report) : {}),
+          ...(isOpen && isRefused({ outcome: error.kind, message: error.message })
+            ? this.#stillOpen(volume, report)
+            : {}),
           ...(isReported
             ? {
                 status: nextPhase(from, 'deleteFailed'),

@@ -1,6 +1,7 @@
 import { DriverError, nodeTopologyKey, type Operations } from '@kedge/driver-sdk';
 import { classMissing, leftElsewhere } from '../../messages/storage.js';
 import type { Volume } from '../kind.js';
+import { isUnsent } from '../../provisioned/failure.js';
 import { isDeletionRefused } from '../states/deletion-report.js';
 import { effectivePolicy, type VolumeSituation } from '../states/plan.js';
 import { isCreationOpen } from './earlier-attempt.js';
@@ -13,15 +14,18 @@ export interface Refusal {
 }
 
 /**
- * Whether the deletion of a volume without a handle ends although the provider rejects the credential: the policy of the
- * volume itself is `retain`. The credential may never be accepted again, such as that of a closed account.
+ * Whether the deletion of a volume without a handle ends although the provider rejects the credential, or there is none:
+ * the policy of the volume itself is `retain`. The credential may never be accepted again, such as that of a closed
+ * account.
  */
 export function isLeft(
   { handle = '', reclaimPolicy }: Volume,
   thrown: unknown,
 ): thrown is DriverError {
   const rejected: readonly string[] = ['CredentialsRejected', 'PermissionDenied'];
-  if (!(thrown instanceof DriverError) || !rejected.includes(thrown.kind)) return false;
+  if (!(thrown instanceof DriverError)) return false;
+  const { kind, message } = thrown;
+  if (!rejected.includes(kind) && !isUnsent({ outcome: kind, message })) return false;
   return handle === '' && reclaimPolicy === 'retain';
 }
 

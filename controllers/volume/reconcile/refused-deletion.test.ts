@@ -83,6 +83,16 @@ describe('a deleted volume whose parameters the driver refuses, also for its del
     }
   });
 
+  it('is removed without a credential too, which no call can be sent with', async () => {
+    world.driver.failsOn = { provision: 'Unavailable', delete: 'Unavailable' };
+    await failed();
+    world.driver.failsWith = 'the class has no accessKeyId, and nothing answers';
+    await world.clock.advance(3_600_000);
+    expect(await world.volume()).to.include({ status: 'Failed', reason: 'Unavailable' });
+    await retain();
+    expect(await world.volume()).to.equal(undefined);
+  });
+
   it('stays with a rejected credential if only its class says retain', async () => {
     const change = (found: object) => ({ ...found, reclaimPolicy: 'retain' });
     await modify(world.store, storageClasses, { name: 'c' }, change as never);

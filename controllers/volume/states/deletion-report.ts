@@ -1,5 +1,5 @@
 import type { Volume } from '../kind.js';
-import { isRefusal } from '../../provisioned/failure.js';
+import { isRefused } from '../../provisioned/failure.js';
 
 /** Outcome of a call before its end. */
 export const startedOutcome = 'Started';
@@ -23,7 +23,7 @@ export function isDeletionRefused({
 }: Pick<Volume, 'dataDeletion' | 'lastOperation'>): boolean {
   if (!dataDeletion || lastOperation?.call !== 'delete') return false;
   const isSince = Date.parse(lastOperation.startedAt) >= Date.parse(dataDeletion.askedAt);
-  return isSince && isRefusal(lastOperation.outcome);
+  return isSince && isRefused(lastOperation);
 }
 
 /** Whether a deletion call may be in progress or completed. The policy can't be changed then. */
@@ -37,7 +37,7 @@ export function isDeletionUnderWay(volume: Deleting): boolean {
  */
 export function isEarlierCallOpen(volume: Deleting): boolean {
   const { lastOperation } = volume;
-  const isAnswered = lastOperation?.call === 'delete' && isRefusal(lastOperation.outcome);
+  const isAnswered = lastOperation?.call === 'delete' && isRefused(lastOperation);
   return isDeletionUnderWay(volume) && !isAnswered;
 }
 

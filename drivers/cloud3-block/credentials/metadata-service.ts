@@ -1,4 +1,5 @@
 import { DriverError } from '@kedge/driver-sdk';
+import { credentialAbsent } from '@kedge/driver-sdk/messages';
 import {
   httpTransport,
   type ProviderClock,
@@ -87,7 +88,7 @@ export class MetadataService {
         ? { 'x-aws-ec2-metadata-token': token.reply.text.trim() }
         : {};
     const roles = await this.#ask('GET', new URL(rolesPath, endpoint), session, signal);
-    const about = `there are no credentials for Amazon EBS: the class has no accessKeyId, and the instance metadata service of EC2 at ${endpoint}`;
+    const about = `there are no credentials for Amazon EBS: ${credentialAbsent.format({ key: 'accessKeyId' })}the instance metadata service of EC2 at ${endpoint}`;
     const unavailable = (finding: string, remedy: string): DriverError =>
       new DriverError('Unavailable', `${about} ${finding}; ${repeated}; ${remedy}; ${elsewhere}`);
     const rejected = (finding: string, remedy: string): DriverError =>

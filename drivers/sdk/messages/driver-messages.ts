@@ -9,6 +9,12 @@ export const hostPathMissing = messageForm('hostPath {path} does not exist');
 /** The beginning of an error about a parameter. */
 export const parameterRefused = messageForm('parameter {key}: ');
 
+/**
+ * The cause of a call without a credential: the class gives none, and the node gets none. Nothing is sent to the
+ * provider.
+ */
+export const credentialAbsent = messageForm('the class has no {key}, and ');
+
 /** The remedy of an error about a parameter that the provider refuses. */
 export const parameterToSet = messageForm('set parameter {key} to ');
 

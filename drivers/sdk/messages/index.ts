@@ -5,6 +5,7 @@
 export { type GivenParts, type MessageForm, messageForm, type ReadParts } from './message-form.js';
 export {
   answerUnreadable,
+  credentialAbsent,
   hostPathMissing,
   hostPathRefused,
   packageMissing,
