@@ -134,6 +134,7 @@ export const otherFields: Readonly<Record<Subject, Readonly<Record<string, strin
     totalBytes: literal,
     usedInodes: literal,
     totalInodes: literal,
+    'ownParameters[]': 'the names of its own parameters',
     ...operation(),
   },
   Snapshot: {
@@ -144,6 +145,8 @@ export const otherFields: Readonly<Record<Subject, Readonly<Record<string, strin
     restoreSize: literal,
     reason: forDisplay,
     readyAt: literal,
+    sourceUid: 'compared with the uid of the volume that `source` names; never resolved',
+    'ownParameters[]': 'the names of parameters of its source',
     ...operation(),
   },
   Service: { name: own, ...template('') },

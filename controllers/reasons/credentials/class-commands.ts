@@ -9,11 +9,6 @@ export function editClass(name: string): string {
   return `kedge edit storageclass/${name}`;
 }
 
-/** A key of YAML that stays one, whatever its parameter is named. */
-function yamlKey(key: string): string {
-  return /^[A-Za-z][\w.-]*$/.test(key) ? key : JSON.stringify(key);
-}
-
 /**
  * The command that creates the deleted class of an object again, with the parameters that it gave to the object. Literals of
  * its credential are `VALUE`, to be replaced by the user: clients don't see all of them, and their parts belong together.
@@ -28,7 +23,7 @@ export function createClass({ object }: Storage, credential: readonly string[] =
   const shown = ([key, value]: readonly [string, string]): string => {
     const isLiteral = parameterReference(key, value, '').type === 'literal';
     const isCredential = value === mask || (secret.includes(key) && isLiteral);
-    return `  ${yamlKey(key)}: ${isCredential ? 'VALUE' : JSON.stringify(value)}`;
+    return `  ${key}: ${isCredential ? 'VALUE' : JSON.stringify(value)}`;
   };
   const parameters = Object.entries(given).map(shown);
   return castOf([

@@ -32,7 +32,7 @@ export type CredentialSource =
   /** The class was deleted. */
   | { readonly type: 'gone'; readonly volume: Volume | undefined; readonly isNameFree: boolean };
 
-/** A driver call, as far as its objects tell. */
+/** The parameters of a driver call, as the stored objects show them. */
 interface Call {
   readonly own: Own;
   /** Its parameters, those of the volume before those of the class; the captured ones only without it. */
