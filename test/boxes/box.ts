@@ -56,7 +56,12 @@ export class BoxDaemon {
     this.#lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   }
 
-  static async start(who: Who, more: Partial<BoxDaemonOptions> = {}): Promise<BoxDaemon> {
+  /** @param prefix program and arguments that start the daemon's program, such as unshare */
+  static async start(
+    who: Who,
+    more: Partial<BoxDaemonOptions> = {},
+    prefix: readonly string[] = [],
+  ): Promise<BoxDaemon> {
     const base = await mkdtemp('/srv/kedge-box-');
     await chmod(base, 0o755);
     const uid = uidOf(who);
@@ -72,7 +77,8 @@ export class BoxDaemon {
     };
     const as = ['--reuid', String(uid), '--regid', String(uid), '--clear-groups', '--'];
     const args = [...as, process.execPath, program, JSON.stringify(options)];
-    const child = spawn('setpriv', args, { cwd: '/', stdio: ['pipe', 'pipe', 'inherit'] });
+    const [command = '', ...words] = [...prefix, 'setpriv', ...args];
+    const child = spawn(command, words, { cwd: '/', stdio: ['pipe', 'pipe', 'inherit'] });
     return new BoxDaemon(base, child);
   }
 

@@ -376,6 +376,11 @@ show_var_tmp() {
   case $1 in /var) [ ! -d /var/tmp ] || [ -L /var/tmp ] || show_temporary /var/tmp "$2/tmp" ;; esac
 }
 
+# Whether path $1 of the host is shown as a link. A link at /tmp would lead to temporary files of the host.
+shown_as_link() {
+  [ -L "$1" ] && [ "$1" != /tmp ]
+}
+
 # Makes entries for those of directory $1 (or "" for the root) in directory $2, which is ours, and the
 # directories that further arguments name. Lists of more than 500 are processed in parts.
 make_entries() {
@@ -384,7 +389,7 @@ make_entries() {
   shift 2
   set +f
   for entry in "$from"/* "$from"/.[!.]* "$from"/..?*; do
-    if [ -L "$entry" ]; then continue; fi
+    if shown_as_link "$entry"; then continue; fi
     if [ -d "$entry" ]; then
       set -- "$@" "$to/${entry##*/}"
     elif [ -e "$entry" ]; then
@@ -395,7 +400,7 @@ make_entries() {
   [ $# = 0 ] || mkdir -- "$@"
   set --
   for entry in "$from"/* "$from"/.[!.]* "$from"/..?*; do
-    if [ -L "$entry" ]; then set -- "$@" "$entry"; fi
+    if shown_as_link "$entry"; then set -- "$@" "$entry"; fi
     if [ $# -gt 500 ]; then cp -P -- "$@" "$to" && set --; fi
   done
   [ $# = 0 ] || cp -P -- "$@" "$to"
@@ -410,7 +415,7 @@ mirror() {
   for entry in "$from"/* "$from"/.[!.]* "$from"/..?*; do
     set -f
     name=${entry##*/}
-    if [ -L "$entry" ]; then
+    if shown_as_link "$entry"; then
       continue
     elif [ -d "$entry" ]; then
       case $dropped in
