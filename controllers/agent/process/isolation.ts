@@ -14,15 +14,27 @@ export async function probeIsolation(): Promise<Isolation> {
   const root = process.getuid?.() === 0;
   const flags = root ? [] : ['--user', '--map-current-user', '--keep-caps'];
   const script = 'mount -t tmpfs kedge /tmp && command -v setsid pivot_root setpriv >/dev/null';
-  const namespaces = ['--mount', '--pid', '--ipc', '--fork', '--propagation', 'private'];
-  const args = [...flags, ...namespaces, '--', 'sh', '-c', script];
+  const namespaces = [
+    '--mount',
+    '--pid',
+    '--ipc',
+    '--fork',
+    '--kill-child',
+    '--propagation',
+    'private',
+  ];
+  // By the shell of the supervisor: that of BusyBox may run its own unshare, which lacks options.
+  const shell = ['-c', 'exec unshare "$@"', 'sh'];
+  const args = [...shell, ...flags, ...namespaces, '--', 'sh', '-c', script];
   try {
-    await run('unshare', args, { env: { PATH: programPath }, timeout: 5_000 });
+    await run('/bin/sh', args, { env: { PATH: programPath }, timeout: 5_000 });
     return { type: root ? 'root' : 'user' };
   } catch (error) {
-    const detail = (error as { stderr?: string }).stderr?.trim() || (error as Error).message;
+    // The usage of the program may follow.
+    const [line = ''] = (error as { stderr?: string }).stderr?.trim().split('\n') ?? [];
+    const detail = line || (error as Error).message;
     const message = root
-      ? `mount namespaces are not available (${detail}); allow CAP_SYS_ADMIN and install util-linux`
+      ? `mount namespaces are not available (${detail}); allow CAP_SYS_ADMIN, and install util-linux with a /bin/sh that runs its programs; then restart kedged`
       : `user namespaces are not available (${detail}); allow them (sysctl kernel.unprivileged_userns_clone=1, or kernel.apparmor_restrict_unprivileged_userns=0), or run kedged as root`;
     return { type: 'unavailable', message };
   }
