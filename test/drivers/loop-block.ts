@@ -28,7 +28,7 @@ import {
   type RunCommand,
   type VolumeIdentity,
 } from '@kedge/driver-sdk';
-import { loopOf } from '../emulators/devices/loop-table.js';
+import { loopOf } from './loop-table.js';
 
 /** The folders of the stand-in provider. */
 export interface LoopBlockOptions {

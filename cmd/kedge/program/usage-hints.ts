@@ -40,7 +40,7 @@ function explained(text: string, command: Command, program: Command): string {
 }
 
 /**
- * Adds the way out to the errors of invalid command lines: the usage of the command, or the commands that an unknown
+ * Adds the remedy to the errors of invalid command lines: the usage of the command, or the commands that an unknown
  * name may stand for, also those of other groups. Call it once the program has all of its commands.
  */
 export function addUsageHints(program: Command): void {

@@ -1,6 +1,6 @@
 import { readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { detachLoop, loopedFiles, loopOf } from '../devices/loop-table.js';
+import { detachLoop, loopedFiles, loopOf } from '../../drivers/loop-table.js';
 import { whatDevicesNeed } from './needs.js';
 import { type CommandOptions, commandOptions, usage } from './options.js';
 import { kedgedSettings, providers, startProvider } from './providers.js';

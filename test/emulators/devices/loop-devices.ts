@@ -14,7 +14,7 @@ import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Clock, Timer } from 'kedge';
 import type { DeviceChange, Devices } from '../core/devices.js';
-import { attachLoop, detachLoop, loopedFiles, loopOf, losetup } from './loop-table.js';
+import { attachLoop, detachLoop, loopedFiles, loopOf, losetup } from '../../drivers/loop-table.js';
 
 const run = promisify(execFile);
 
