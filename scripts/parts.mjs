@@ -114,16 +114,16 @@ function childSeconds() {
   return (Number(fields[13]) + Number(fields[14])) / 100;
 }
 
-/** What `childSeconds` returned when the last part ended. */
+/** What `childSeconds` returned when the last mocha run ended. */
 let secondsBefore = childSeconds();
 
-/** Processor time of a part that just ended, as text. Of two that end at the same moment, one gets the time of both. */
-function processorTime() {
+/** Processor time of a mocha run that just ended, seconds. Of two that end at the same moment, one gets the time of both. */
+function processorSeconds() {
   const now = childSeconds();
-  if (now === undefined) return '';
+  if (now === undefined) return undefined;
   const seconds = now - secondsBefore;
   secondsBefore = now;
-  return `, ${seconds.toFixed(1)} s of processor time`;
+  return seconds;
 }
 
 /** The totals of a part. */
@@ -137,13 +137,15 @@ async function runPart({ name, specs, apart = false }, args, file, alone) {
     process.stdout.write(`\ntests of ${name}\n${ended.map(({ output }) => output).join('')}`);
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   const verdict = ended.every(({ ok }) => ok) ? 'ok' : 'FAILED';
-  console.error(`${verdict} tests of ${name} (${seconds} s${processorTime()})`);
+  const busy = ended.reduce((sum, { used = NaN }) => sum + used, 0);
+  const used = Number.isNaN(busy) ? '' : `, ${busy.toFixed(1)} s of processor time`;
+  console.error(`${verdict} tests of ${name} (${seconds} s${used})`);
   return totalsOf(ended.map(({ counted }) => counted));
 }
 
 /** The totals of one mocha run; a mocha without a report counts as one failure. */
 async function runGroup(name, args, file, alone) {
-  const { output, status, signal } = await runMocha(args, file, alone);
+  const { output, status, signal, used } = await runMocha(args, file, alone);
   const counted = readTotals(file) ?? {
     passes: 0,
     failures: 0,
@@ -151,9 +153,14 @@ async function runGroup(name, args, file, alone) {
     failed: [],
     reasons: [],
   };
-  if (status === 0 || counted.failures > 0) return { output, ok: status === 0, counted };
+  if (status === 0 || counted.failures > 0) return { output, ok: status === 0, used, counted };
   const why = `${name}: mocha ended with ${signal ?? `exit code ${status}`}`;
-  return { output, ok: false, counted: { ...counted, failures: 1, failed: [why], reasons: [''] } };
+  return {
+    output,
+    ok: false,
+    used,
+    counted: { ...counted, failures: 1, failed: [why], reasons: [''] },
+  };
 }
 
 /** The sum of totals. */
@@ -181,8 +188,9 @@ function runMocha(args, totals, alone) {
     });
     child.once('error', reject);
     child.once('exit', (status, signal) => {
+      const used = processorSeconds();
       const output = log === undefined ? '' : readFileSync(`${totals}.log`, 'utf8');
-      resolve({ output, status, signal });
+      resolve({ output, status, signal, used });
     });
   }).finally(() => {
     if (log !== undefined) closeSync(log);

@@ -1,7 +1,7 @@
 import type { Event } from 'kedge';
 import { defineKind } from 'kedge/objects';
 
-/** Changes of objects. The recorder of the library writes them, and they expire. */
+/** Records of what happened to objects, such as a changed condition, for people. Controllers and agents write them by the recorder of the library, and they expire. */
 export const events = defineKind<Event>({
   kind: 'Event',
   plural: 'events',

@@ -28,7 +28,7 @@ async function scale(
   return parts.resources.change(served, context, requestKey(request), () => ({ scale: wanted }));
 }
 
-/** Like a template change: instances are replaced in update order. */
+/** A rolling restart: like a template change, it replaces one instance after the other. */
 async function restart(
   parts: ApiParts,
   context: CallContext,

@@ -114,7 +114,8 @@ export class StorageRootManager implements StorageRoot {
 
   /**
    * Marks a root of another cluster, which is lost, with the id of this one. The lock of the directory proves that no
-   * running daemon uses it. Workloads of a killed daemon may still do: two writers would destroy their data.
+   * running daemon uses it. Workloads of a killed daemon may still use it, and two writers would destroy their data: a root with users is refused
+   * where `holders` is given.
    * @returns the earlier mark; empty without one @throws StatusError FailedPrecondition
    */
   async adopt(path: string): Promise<string> {

@@ -44,7 +44,7 @@ export class PlayedDriver {
   readonly zones = new Map<string, Set<string>>();
   /** The calls of the provider in errors and Pending answers. */
   providerCalls: (() => readonly JournaledCall[]) | undefined;
-  /** Errors of single calls. */
+  /** Errors by the name of the call. */
   failsOn: Partial<Record<string, DriverErrorKind>> = {};
   /** The message of these failures; default the number of the call. */
   failsWith: string | undefined;

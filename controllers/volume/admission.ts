@@ -184,7 +184,7 @@ async function basisOf(
   return { driver: captured, basis: driver && { driver, label, parameters, reclaimPolicy } };
 }
 
-/** The class may change only if the volume was never provisioned and its class does not exist. */
+/** The class may change only if no driver was called for the volume and its class does not exist. */
 async function classViolations(
   context: AdmissionContext,
   object: Volume,

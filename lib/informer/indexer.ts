@@ -17,7 +17,7 @@ export interface Lister<T extends ApiObject, I extends string = string> {
   byIndex(index: I, value: string): readonly T[];
 }
 
-/** An object that is not in one index, because the index function threw for this version. */
+/** An object that is not in one index: its function threw for this version, or returned no list of strings. */
 export interface IndexFault {
   readonly index: string;
   readonly key: string;

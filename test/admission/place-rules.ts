@@ -45,7 +45,7 @@ export const placeRules: readonly LookingRule[] = [
     }),
   ),
   {
-    rule: 'Secret: into a namespace that is being deleted only what a deletion needs',
+    rule: 'Secret: its namespace is not being deleted, or a deletion needs the secret',
     reads:
       'Volumes and Snapshots by needed secret; all StorageClasses, and the Volumes and Snapshots of those that refer to it',
     check: 'kind and index',

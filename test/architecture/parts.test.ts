@@ -41,6 +41,23 @@ describe('the parts that the suites are run in', () => {
     expect(specs).to.include.members(listed.trim().split('\n').map(built));
   });
 
+  it('whose files run apart have a process for each file, and their sum', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'kedge-parts-'));
+    try {
+      const specs = ['one', 'two'].map((name) => join(folder, `${name}.test.mjs`));
+      const body = `it('holds', () => { console.log('pid', process.pid); });\n`;
+      for (const spec of specs) await writeFile(spec, body);
+      const { status, stdout } = evaluate(
+        `runParts(${JSON.stringify([{ name: 'apart', specs, apart: true }])})`,
+      );
+      expect(status, stdout).to.equal(0);
+      expect(new Set(stdout.match(/pid \d+/g))).to.have.property('size', 2);
+      expect(stdout).to.match(/^2 passed, 0 failed, 0 skipped$/m);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
   it('all run and are summed up when one fails or is killed, and the failures are named', async function () {
     this.timeout(180_000);
     const folder = await mkdtemp(join(tmpdir(), 'kedge-parts-'));

@@ -78,7 +78,7 @@ const startAttacks: readonly StartAttack[] = [
       await mkdir(bin);
       await mkdir(called);
       await chmod(called, 0o777);
-      // Read by the program that determines the start of a process, before the sandbox is created.
+      // supervise.sh claims the run with mkdir, before the sandbox is created.
       await writeFile(join(bin, 'mkdir'), `#!/bin/sh\n: >${called}/mkdir\nexec /bin/mkdir "$@"\n`);
       await chmod(join(bin, 'mkdir'), 0o755);
       await daemon.run(['/bin/sleep', '600'], { env: { PATH: `${bin}:/usr/bin:/bin:/sbin` } });

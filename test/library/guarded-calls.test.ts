@@ -44,7 +44,7 @@ describe('guarded calls over the wire', function () {
   let client: ApiClient;
   let remote: ResourceClientOf<typeof orders>;
   let rest: string;
-  /** Runs once a write is stored whose answer is then lost. */
+  /** Runs after a write was stored and before its answer is lost. */
   let onLost: (() => Promise<unknown>) | undefined;
   let transactions: number;
 

@@ -115,7 +115,8 @@ const exclusions: readonly Exclusion[] = [
   {
     to: ['StorageClass'],
     breakages: ['missing', 'late'],
-    reason: 'it has no instance or content then: the Service or Volume is refused',
+    reason:
+      'neither the instance nor the content of the namespace exists then: the Service or Volume is refused',
   },
   {
     from: 'Volume',

@@ -25,7 +25,7 @@ const runner = fileURLToPath(new URL('workload-runner.js', import.meta.url));
 const id = '0f6cbd92-1c31-4a3a-9c0e-333333333333';
 const nobody = 65534;
 
-/** A file system on a loop device, mounted until it is released. */
+/** A file system on a loop device, mounted until it is unmounted. */
 interface Disk {
   readonly target: string;
   readonly device: string;

@@ -18,7 +18,7 @@ import { planSnapshot, type SnapshotSituation } from '../plan.js';
 import { Removal } from './removal.js';
 import type { Reason } from '../../reasons/index.js';
 
-/** Time until a probe is repeated that a rate limit refused without a time, milliseconds. */
+/** Delay before a rate-limited probe is repeated if the error names no time, milliseconds. */
 const throttledMs = 60_000;
 
 /** Effects of the snapshot state machine; decisions are in plan.ts. */

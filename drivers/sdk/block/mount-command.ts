@@ -20,7 +20,7 @@ export async function mountChecked(
 ): Promise<void> {
   // A restored xfs has its source's UUID; regenerating it has damaged data elsewhere.
   const flags = [...(readOnly ? ['ro'] : []), ...(fsType === 'xfs' ? ['nouuid'] : [])];
-  // Without -w, mount(8) silently mounts a write-protected device read-only.
+  // Without -w, mount(8) mounts a write-protected device read-only, and exits with 0.
   const access = readOnly ? [] : ['-w'];
   const mount = (options: readonly string[]): Promise<string> => {
     const given = options.length > 0 ? ['-o', options.join(',')] : [];

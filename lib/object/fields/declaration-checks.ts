@@ -33,7 +33,10 @@ function checkNumber(
   const [low, high] = ranges[shape.type];
   const { minimum = low, maximum = high, default: fallback } = field.options;
   if (!(minimum >= low && maximum <= high && minimum <= maximum))
-    fail(path, `the range from ${minimum} to ${maximum} is not within ${low} to ${high}`);
+    fail(
+      path,
+      `the range from ${minimum} to ${maximum} must ascend and lie within ${low} to ${high}`,
+    );
   if (fallback !== undefined) {
     const whole = shape.type === 'double' || Number.isInteger(fallback);
     const inside = typeof fallback === 'number' && fallback >= minimum && fallback <= maximum;

@@ -177,7 +177,7 @@ describe('sessions', () => {
   });
 
   describe('whose source ignores its signal', () => {
-    /** Sessions whose only holder loses the right by `revoke`. */
+    /** Sessions of one caller, whose token becomes invalid by `revoke`. */
     function revocable(): { readonly sessions: Sessions; readonly revoke: () => void } {
       let valid = true;
       let change: () => void = () => undefined;

@@ -30,7 +30,7 @@ export interface MessageEvents {
   end(): void;
   /** The reader is no longer busy. */
   ready(): void;
-  /** A message can't be received; no further event follows. */
+  /** A message can't be received; no further message or end follows. */
   fail(status: SentStatus): void;
 }
 

@@ -67,7 +67,7 @@ export class Resources {
   }
 
   /**
-   * The answer of a method of the kind's service, for the transport of the call; see {@link hasStoredItems}.
+   * The answer of a method of the kind's service, in the form that the transport of the call takes: over gRPC, a list keeps its items as they are stored.
    * @throws StatusError of the read or the write
    */
   unary(

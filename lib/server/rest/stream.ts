@@ -21,7 +21,10 @@ export interface RestStream {
   readonly report: (error: unknown) => void;
 }
 
-/** Sends a stream. An error before the first answer rejects, so that it gets an HTTP status. */
+/**
+ * Sends a stream. An error within the first turns of the event loop and before any answer rejects, so that it gets an
+ * HTTP status. A later error ends a stream of status 200: with an ERROR event, or for `lines` by closing the connection.
+ */
 export async function sendStream(stream: RestStream): Promise<void> {
   const { reply, form, headers, signal, waiting } = stream;
   const answers = await begun(stream.answers);

@@ -25,7 +25,7 @@ export interface RevivalOptions {
   readonly random: Random;
   readonly logger: Logger;
   readonly storeId: string;
-  /** The last visible revision: the log must still contain it. */
+  /** The last visible revision: the log must still reach it. */
   readonly revision: number;
   /** The possible marks of the log: the last known one, and one whose write failed. */
   readonly checkpoints: readonly Checkpoint[];

@@ -1256,7 +1256,7 @@ export const StorageClassServiceService = {
   },
   /**
    * Checks what volumes of a class need: its parameters and secrets, the programs of the daemon's node, the endpoint
-   * of the provider, and what the credential permits. Only reads and dry runs are made.
+   * of the provider, and what the credential permits. At the provider it only makes reads and dry runs.
    */
   check: {
     path: "/api.StorageClassService/Check" as const,

@@ -20,7 +20,7 @@ export interface Volume {
   /** Default: the class's policy. */
   reclaimPolicy?: Volume_ReclaimPolicy | undefined;
   parameters: { [key: string]: string };
-  /** The source of the content; without it the volume is empty. */
+  /** The source of the content; without it a new volume is empty. */
   source?: Volume_Source | undefined;
   status: Volume_Status;
   handle: string;

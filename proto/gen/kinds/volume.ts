@@ -81,7 +81,7 @@ export interface Volume extends ApiObject {
   /** Default: the class's policy. */
   readonly reclaimPolicy?: VolumeReclaimPolicy;
   readonly parameters?: Readonly<Record<string, string>>;
-  /** The source of the content; without it the volume is empty. */
+  /** The source of the content; without it a new volume is empty. */
   readonly source?: VolumeSource;
   readonly status?: VolumePhase;
   readonly handle?: string;
@@ -109,7 +109,7 @@ export interface Volume extends ApiObject {
   readonly neverUsed?: boolean;
   /** Time of the probe that first found it missing at the provider; a second probe decides. */
   readonly missingSince?: string;
-  /** The inputs of the last failed call. The volume is retried when they change. */
+  /** The inputs of the last failed attempt to provision. The volume is retried when they change. */
   readonly failedWith?: string;
   /** Set when the driver is called to delete the data. The reclaim policy can't be changed while the driver may delete it. */
   readonly dataDeletion?: VolumeDataDeletion;

@@ -52,7 +52,7 @@ export interface AgentSettings {
   readonly directory: string;
   readonly hostPathAllowlist: readonly string[];
   readonly heartbeatMs: number;
-  /** A file that holds calls of drivers; see `withHeldCalls`. */
+  /** Path of a file: the driver call that it names waits while it exists; see `withHeldCalls`. */
   readonly held?: string;
   /** The socket of a container engine; absent: the agent runs processes only. */
   readonly dockerSocket?: string;

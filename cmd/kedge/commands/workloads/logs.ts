@@ -76,7 +76,7 @@ export function addLogs(program: Command): void {
     .option('-f, --follow', 'continue with new lines')
     .option(
       '--tail <lines>',
-      'start with this many last lines; 0 means all',
+      'start with this many last lines of each instance; 0 means all',
       wholeNumber('--tail', 2 ** 31 - 1),
       0,
     )
