@@ -56,10 +56,13 @@ export class BoxDaemon {
     this.#lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   }
 
-  /** @param prefix program and arguments that start the daemon's program, such as unshare */
+  /**
+   * @param more options of the daemon, or a function of its folder that returns them
+   * @param prefix program and arguments that start the daemon's program, such as unshare
+   */
   static async start(
     who: Who,
-    more: Partial<BoxDaemonOptions> = {},
+    more: Partial<BoxDaemonOptions> | ((base: string) => Partial<BoxDaemonOptions>) = {},
     prefix: readonly string[] = [],
   ): Promise<BoxDaemon> {
     const base = await mkdtemp('/srv/kedge-box-');
@@ -73,7 +76,7 @@ export class BoxDaemon {
       directory: join(base, 'data/instances'),
       hiddenDirectories: [join(base, 'data')],
       volumeDirectories: [join(base, 'shared')],
-      ...more,
+      ...(typeof more === 'function' ? more(base) : more),
     };
     const as = ['--reuid', String(uid), '--regid', String(uid), '--clear-groups', '--'];
     const args = [...as, process.execPath, program, JSON.stringify(options)];

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -30,5 +30,13 @@ describe('the private paths outside the data directory', () => {
     const usual = { ...config, dockerSocket: '/var/run/docker.sock' };
     expect(await privatePaths(usual)).to.deep.equal([join(home, 'kedge'), '/k/kek']);
     expect(await privatePaths({ ...usual, dockerSocket: '/run/docker.sock' })).to.have.lengthOf(2);
+  });
+
+  it('include the socket that a link leads to', async () => {
+    const [socket, link] = [join(home, 'engine.sock'), join(home, 'docker.sock')];
+    await writeFile(socket, '');
+    await symlink('engine.sock', link);
+    const paths = await privatePaths({ kekFile: '', tlsKeyFile: '', dockerSocket: link });
+    expect(paths).to.deep.equal([join(home, 'kedge'), link, socket]);
   });
 });

@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { contextFolder } from '../../kedge/connection/context-file.js';
 import type { DaemonConfig } from './settings.js';
@@ -20,7 +20,9 @@ export async function privatePaths({
   // Created now: a directory that is created later would be visible in running workloads. A failure is ignored,
   // because kedge can't store tokens there either.
   await mkdir(tokens, { recursive: true, mode: 0o700 }).catch(() => undefined);
-  const socket = emptyInSandbox.test(dockerSocket) ? '' : dockerSocket;
-  const files = [kekFile, tlsKeyFile, socket].filter((file) => file !== '');
-  return [tokens, ...files.map((file) => resolve(file))];
+  // A link in /run may lead to a socket elsewhere.
+  const target = await realpath(dockerSocket).catch(() => dockerSocket);
+  const sockets = [dockerSocket, target].filter((path) => !emptyInSandbox.test(path));
+  const files = new Set([kekFile, tlsKeyFile, ...sockets].filter((file) => file !== ''));
+  return [tokens, ...Array.from(files, (file) => resolve(file))];
 }

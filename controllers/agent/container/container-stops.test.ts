@@ -34,20 +34,37 @@ describe('the stop of a container', () => {
     expect(killed).to.deep.equal(['SIGQUIT', 'SIGKILL']);
   });
 
-  it('does not wait for its record, which a full disk refuses', async () => {
+  const refused = async (code: string): Promise<{ killed: string[]; error: unknown }> => {
     const killed: string[] = [];
     const containers = {
       kill: (_id: string, name: string) => Promise.resolve(killed.push(name)),
     } as unknown as EngineContainers;
-    const full = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+    const failure = Object.assign(new Error(`${code}: write`), { code });
     const records = {
       stopAskedAt: () => Promise.resolve(undefined),
-      askedToStop: () => Promise.reject(full),
+      askedToStop: () => Promise.reject(failure),
     } as unknown as ContainerRecords;
     const stops = new ContainerStops({ containers, records, clock: new FakeClock() });
     const found = { id: 'c', name: 'web-0', stopSignal: 'SIGTERM' } as ContainerInspection;
     const { signal } = new AbortController();
-    await stops.advance({ cluster: 'k', id: 'u', run: 1 }, found, 0, signal);
-    expect(killed).to.deep.equal(['SIGKILL']);
-  });
+    const error: unknown = await stops
+      .advance({ cluster: 'k', id: 'u', run: 1 }, found, 0, signal)
+      .then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      );
+    return { killed, error };
+  };
+
+  for (const code of ['ENOSPC', 'EDQUOT'])
+    it(`does not wait for its record, which a full disk refuses with ${code}`, async () => {
+      expect(await refused(code)).to.deep.equal({ killed: ['SIGKILL'], error: undefined });
+    });
+
+  for (const code of ['EACCES', 'EIO'])
+    it(`reports a record that can't be written because of ${code}`, async () => {
+      const { killed, error } = await refused(code);
+      expect(String(error)).to.contain(code);
+      expect(killed).to.deep.equal([]);
+    });
 });

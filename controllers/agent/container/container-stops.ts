@@ -1,6 +1,7 @@
 import type { Clock } from 'kedge';
 import { containerUnkillable } from '../../messages/starts.js';
 import { type ControllerPolicy, defaultPolicy } from '../../policy/policy.js';
+import { ignoreFullDisk } from '../runtime/full-disk.js';
 import type { StopProgress } from '../runtime/runtime.js';
 import type { ContainerRecords } from './container-records.js';
 import type { ContainerInspection, EngineContainers } from './engine/engine-containers.js';
@@ -39,7 +40,8 @@ export class ContainerStops {
   /**
    * Executes the next step of a stop: sends the stop signal, or SIGKILL after the grace period. Returns when to call it
    * again.
-   * @throws Error if the container still runs 10 seconds after SIGKILL
+   * @throws Error if the container still runs 10 seconds after SIGKILL, or if the request can't be recorded although the
+   *   disk is not full
    */
   async advance(
     { id, run }: RunIdentity,
@@ -85,7 +87,7 @@ export class ContainerStops {
     const passedMs = before === undefined ? 0 : Math.max(0, clock.now() - before);
     if (before === undefined)
       // Only later observations of the end need the record. On a full disk a container must stop, too.
-      await records.askedToStop(id, run, clock.now()).catch(() => undefined);
+      await records.askedToStop(id, run, clock.now()).catch(ignoreFullDisk);
     return { run, askedAt: clock.monotonic() - passedMs, sent: undefined, killedAt: undefined };
   }
 }

@@ -248,8 +248,8 @@ export class ProcessRuntime implements Runtime {
     this.#ends.forget(id);
     if (state.state === 'starting' || state.state === 'running')
       return this.#advance(id, state, graceMs);
-    if (state.state !== 'absent') this.#stops.forget(this.#runDirectory(id, state.run));
-    else if (lastRunIn(this.#workload(id)) === 0) await this.#unrecorded.end(id);
+    this.#stops.forget(this.#workload(id));
+    if (lastRunIn(this.#workload(id)) === 0) await this.#unrecorded.end(id);
     await this.#groups.remove(id).catch(() => undefined); // the next start retries
     return { type: 'gone' };
   }
@@ -288,6 +288,7 @@ export class ProcessRuntime implements Runtime {
     await this.#starts.end(id);
     this.#watches.unwatch(id);
     this.#ends.forget(id);
+    this.#stops.forget(this.#workload(id));
     await this.#groups.remove(id);
     await removeRuns(this.#workload(id));
   }

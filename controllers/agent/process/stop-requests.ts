@@ -1,8 +1,9 @@
 import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Clock } from 'kedge';
 import { processUnkillable } from '../../messages/starts.js';
 import { type ControllerPolicy, defaultPolicy } from '../../policy/policy.js';
+import { ignoreFullDisk } from '../runtime/full-disk.js';
 import type { StopProgress, WorkloadState } from '../runtime/runtime.js';
 import { isAlive, readIfExists, readProcessId } from '../launch/process-table.js';
 
@@ -13,6 +14,8 @@ const killMsMax = 5_000;
 export type ProcessWaits = Pick<ControllerPolicy, 'processPollMs' | 'stoppingProbeMs'>;
 
 interface StopRequest {
+  /** The folder of the run. */
+  readonly directory: string;
   /** Time of the request, monotonic milliseconds. */
   readonly askedAt: number;
   /** The last signal that this process has sent. */
@@ -21,7 +24,10 @@ interface StopRequest {
   readonly killedAt: number | undefined;
 }
 
-/** Stops of workloads in progress, by run folder. The folder records the time of the request. */
+/**
+ * Stops of workloads in progress, by the folder of the workload. The folder of its run records the time of the request.
+ * After the removal of a workload its run numbers start at 1 again, so that a later run may have the same folder.
+ */
 export class StopRequests {
   readonly #clock: Clock;
   readonly #waits: ProcessWaits;
@@ -32,13 +38,17 @@ export class StopRequests {
     this.#waits = waits;
   }
 
-  /** Sends the signal that is due, and returns when to call it again. @throws Error if the process survives SIGKILL */
+  /**
+   * Sends the signal that is due, and returns when to call it again.
+   * @param directory folder of the run, in the folder of its workload
+   * @throws Error if the process survives SIGKILL, or if the request can't be recorded although the disk is not full
+   */
   async advance(
     directory: string,
     state: Extract<WorkloadState, { state: 'starting' | 'running' }>,
     graceMs: number,
   ): Promise<StopProgress> {
-    const request = this.#requests.get(directory) ?? (await this.#ask(directory));
+    const request = this.#known(directory) ?? (await this.#ask(directory));
     const now = this.#clock.monotonic();
     const leftMs = request.askedAt + graceMs - now;
     const pid = state.state === 'running' ? state.pid : undefined;
@@ -46,7 +56,7 @@ export class StopRequests {
       pid === undefined
         ? startKilled(request, directory, leftMs, now)
         : signalled(request, targetOf(directory, pid), leftMs, now);
-    this.#requests.set(directory, next);
+    this.#requests.set(dirname(directory), next);
     const { processPollMs, stoppingProbeMs } = this.#waits;
     const waitsMs =
       pid === undefined || leftMs <= 0 ? processPollMs : Math.min(leftMs, stoppingProbeMs);
@@ -55,12 +65,17 @@ export class StopRequests {
 
   /** Whether SIGKILL was sent to a run. */
   isKilled(directory: string): boolean {
-    return this.#requests.get(directory)?.killedAt !== undefined;
+    return this.#known(directory)?.killedAt !== undefined;
   }
 
-  /** Forgets the stop of a run that has ended. */
-  forget(directory: string): void {
-    this.#requests.delete(directory);
+  /** Forgets the stop of a workload that no longer runs. @param workload its folder */
+  forget(workload: string): void {
+    this.#requests.delete(workload);
+  }
+
+  #known(directory: string): StopRequest | undefined {
+    const request = this.#requests.get(dirname(directory));
+    return request?.directory === directory ? request : undefined;
   }
 
   /** Reads or records the request. A request of an earlier daemon process continues with its remaining grace period. */
@@ -70,9 +85,10 @@ export class StopRequests {
     const askedBefore = Number(readIfExists(file) ?? 0);
     const passedMs = askedBefore > 0 ? Math.max(0, this.#clock.now() - askedBefore) : 0;
     if (!(askedBefore > 0))
-      // Only the next process of the daemon needs the record. On a full disk a workload must stop, too.
-      await writeFile(file, String(this.#clock.now())).catch(() => undefined);
-    return { askedAt: now - passedMs, sent: undefined, killedAt: undefined };
+      // Only later observations of the end and the next process of the daemon need the record. On a full disk a workload
+      // must stop, too.
+      await writeFile(file, String(this.#clock.now())).catch(ignoreFullDisk);
+    return { directory, askedAt: now - passedMs, sent: undefined, killedAt: undefined };
   }
 }
 

@@ -76,6 +76,20 @@ resolve() {
   resolved=$(readlink -f -- "$1" || :)
 }
 
+# Sets $resolved to path $1 without symbolic links, also if directories of it are missing.
+resolve_missing() {
+  resolve "$1"
+  above=$1
+  while [ -z "$resolved" ]; do
+    case $above in
+    */*) above=${above%/*} ;;
+    *) fail "the links of $1 can't be resolved" ;;
+    esac
+    resolve "${above:-/}"
+    resolved=${resolved:+"${resolved%/}${1#"$above"}"}
+  done
+}
+
 # Whether the path is a mount point of the system, not one of user data.
 system_mount() {
   case $1 in
@@ -93,35 +107,36 @@ below_temporary() {
   case $1 in /tmp/* | /var/tmp/*) ;; *) return 1 ;; esac
 }
 
-# Sets $hidden to the directories and files of the daemon, one a line.
-find_hidden() {
-  hidden=
+# Sets $found to the paths in file $1 of the run without links, one a line. Called while the root is that of the host: in
+# the root of the run a link may lead elsewhere, and its target on the host would stay visible.
+find_paths() {
+  found=
   while IFS= read -r line; do
-    resolve "$line"
-    hidden=$hidden$resolved$newline
-  done <"$directory/hidden"
+    [ -n "$line" ] || continue
+    resolve_missing "$line"
+    found=$found$resolved$newline
+  done <"$directory/$1"
 }
 
 # Plans to cover the directories that hold volumes of several workloads, and sets $shared to them, one a line. The
 # volumes of this workload are mounted later. Directories that every program needs are not covered.
 cover_shared() {
   shared=
-  while IFS= read -r line; do
-    resolve "$line"
-    [ -d "$resolved" ] || continue
-    case $resolved in
+  for line in $listed; do
+    [ -d "$line" ] || continue
+    case $line in
     # These are directories of the run.
     /tmp | /var/tmp) continue ;;
     / | /bin | /sbin | /lib* | /usr | /usr/bin | /usr/lib* | /usr/sbin | /etc | /proc | /proc/* | /sys | /sys/* | \
       /dev | /dev/* | /run | /nix | /nix/store | /gnu | /gnu/store | /var)
-      echo "kedge: volumes may be anywhere below $resolved (storage.hostPathAllowlist): this workload can read the volumes of other workloads there" >&2
+      echo "kedge: volumes may be anywhere below $line (storage.hostPathAllowlist): this workload can read the volumes of other workloads there" >&2
       continue
       ;;
     esac
-    case $newline$shared in *"$newline$resolved$newline"*) continue ;; esac
-    shared=$shared$resolved$newline
-    plan kedge "$resolved" tmpfs ro,mode=0555,size=4k
-  done <"/.host$directory/shared"
+    case $newline$shared in *"$newline$line$newline"*) continue ;; esac
+    shared=$shared$line$newline
+    plan kedge "$line" tmpfs ro,mode=0555,size=4k
+  done
 }
 
 # Calls refuse; if path $3 is below a directory of volumes or of temporary files, the message has the remedy.
@@ -581,7 +596,15 @@ case $1 in
 */*) program= ;;
 *) program=$(PATH=$KEDGE_WORKLOAD_PATH; command -v "$1" || :) ;;
 esac
-find_hidden
+# Below /.host an absolute link leads into the root of the run.
+resolve_missing "$directory"
+directory=$resolved
+# The directories that hold volumes of several workloads.
+find_paths shared
+listed=$found
+# The directories and files of the daemon.
+find_paths hidden
+hidden=$found
 find_words "$workdir" "$program" "$@"
 sort_mounts
 
@@ -601,10 +624,10 @@ ours=
 made=
 volumes=
 # One that is made on the host later must not appear.
-while IFS= read -r line; do
+for line in $listed; do
   if below_temporary "$line"; then continue; fi
   [ -d "$line" ] || provide "$line" || fail "$line"
-done <"/.host$directory/shared"
+done
 exec 3>"/.host$directory/shares"
 cover_shared
 make_planned "/.host$directory/shares"
@@ -619,7 +642,7 @@ done <"/.host$directory/binds"
 exec 3>"/.host$directory/covers"
 covered=
 read_only /dev/null
-while IFS= read -r line; do
+for line in $hidden; do
   [ -e "$line" ] || continue
   # What is below a cover is covered.
   for cover in $covered; do
@@ -631,8 +654,13 @@ while IFS= read -r line; do
   else
     plan /dev/null "$line" none "bind$options"
   fi
-done <"/.host$directory/hidden"
+done
 make_planned "/.host$directory/covers"
+for line in $hidden; do
+  # POSIX has -ef since 2024, and the shells of Linux had it before.
+  # shellcheck disable=SC3013
+  if [ "$line" -ef "/.host$line" ] && [ ! "$line" -ef /dev/null ]; then fail "$line of kedged can't be hidden"; fi
+done
 privileges=
 while IFS= read -r line; do privileges=$privileges$line$newline; done <"/.host$directory/privileges"
 filter=
