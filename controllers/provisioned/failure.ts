@@ -34,16 +34,22 @@ export interface Answer {
 }
 
 /**
- * Whether a call ended without a credential, so that nothing was sent. It is repeated, but a node without a metadata
- * service never has one.
+ * Whether a call had no valid credential: there was none to send it with, or the one of the node had ended and was
+ * refused. The call did nothing, and says nothing about earlier ones. It is repeated, but a node without a metadata
+ * service never has a credential.
  */
-export function isUnsent({ outcome, message }: Answer): boolean {
+export function hasNoCredential({ outcome, message }: Answer): boolean {
   return outcome === 'Unavailable' && credentialAbsent.isIn(message);
 }
 
-/** Whether the answer of a call confirms that nothing was done. */
+/** Whether a call ended because of its credential, so that its answer says nothing about an earlier call. */
+export function isAboutCredential(answer: Answer): boolean {
+  return answer.outcome === 'CredentialsRejected' || hasNoCredential(answer);
+}
+
+/** Whether the answer of a call confirms that this call did nothing. */
 export function isRefused(answer: Answer): boolean {
-  return isRefusal(answer.outcome) || isUnsent(answer);
+  return isRefusal(answer.outcome) || hasNoCredential(answer);
 }
 
 /**

@@ -88,6 +88,22 @@ export function operationsOf<T extends ApiObject>(
   return node === undefined ? asOperations(ids) : asOperationsOn(node, ids);
 }
 
+const everyCall = ['provision', 'restore', 'createSnapshot', 'delete', 'deleteSnapshot'] as const;
+const deletions = ['delete', 'deleteSnapshot'] as const;
+
+/**
+ * Whether something of a volume or snapshot may be at its provider, or is being deleted there: a call that creates or
+ * deletes it is recorded, and its end is not known. An object with a handle was created, so only a deletion counts.
+ */
+export async function hasOpenCall(
+  { handle = '' }: { readonly handle?: string | undefined },
+  operations: Operations,
+): Promise<boolean> {
+  for (const kind of handle === '' ? everyCall : deletions)
+    if ((await operations.get(kind)) !== undefined) return true;
+  return false;
+}
+
 /** Describes an operation in progress at the provider. It is not read back. */
 export async function underWay(operations: Operations, kind: OperationKind): Promise<string> {
   const id = await operations.get(kind);

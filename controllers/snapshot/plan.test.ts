@@ -32,14 +32,17 @@ function situation(
     source,
     inputs: 'now',
     probeDue: false,
+    hasOpenCall: false,
     ...more,
   };
 }
 
-/** One that is being deleted under retain, after a deletion call with this outcome. */
-function refused(outcome: string): Partial<Snapshot> & { readonly deleting: true } {
-  const call = { call: 'deleteSnapshot', startedAt: '', message: '', nextTryAt: '' } as const;
-  const lastOperation = { ...call, outcome };
+const noCredential = 'the class has no accessKeyId, and nothing answers';
+
+/** One that is being deleted under retain, after a deletion call with this answer. */
+function refused(outcome: string, message = ''): Partial<Snapshot> & { readonly deleting: true } {
+  const call = { call: 'deleteSnapshot', startedAt: '', nextTryAt: '' } as const;
+  const lastOperation = { ...call, outcome, message };
   return { driver: 'd', reclaimPolicy: 'retain', lastOperation, deleting: true };
 }
 
@@ -169,6 +172,32 @@ describe('snapshot plan', () => {
       'S11 goes on under retain while a call may delete the copy',
       situation({ ...refused('Timeout'), status: 'Deleting', handle: 'h' }),
       'delete',
+    ],
+    [
+      'S14 leaves it under retain if it never had a credential',
+      situation({ ...refused('Unavailable', noCredential), status: 'Deleting' }),
+      'forget',
+    ],
+    [
+      'S11 goes on without a credential while something may be at the provider',
+      situation(
+        { ...refused('Unavailable', noCredential), status: 'Deleting' },
+        { hasOpenCall: true },
+      ),
+      'delete',
+    ],
+    [
+      'S11 goes on without a credential if it was created',
+      situation({ ...refused('Unavailable', noCredential), status: 'Deleting', handle: 'h' }),
+      'delete',
+    ],
+    [
+      'S10 goes on with a rejected credential while the copy is being deleted',
+      situation(
+        { ...refused('CredentialsRejected'), status: 'Failed', handle: 'h' },
+        { hasOpenCall: true },
+      ),
+      'startDeleting',
     ],
     ['S13 is looked after', situation({ status: 'Ready' }, { probeDue: true }), 'probe'],
   ];

@@ -1,7 +1,12 @@
 import type { Volume } from '../volume/kind.js';
 import type { Snapshot } from './kind.js';
 import { isDeletionDone } from '../provisioned/conditions.js';
-import { isRefused, isUnsent } from '../provisioned/failure.js';
+import {
+  type Answer,
+  hasNoCredential,
+  isAboutCredential,
+  isRefusal,
+} from '../provisioned/failure.js';
 import { nextPhase, type NextSnapshotPhase } from './phases.js';
 import type { Reason } from '../reasons/index.js';
 import { quotedVolume, sourceDeleting, sourceMissing } from '../messages/storage.js';
@@ -15,6 +20,11 @@ export interface SnapshotSituation {
   readonly inputs: string;
   /** An existence probe is due. */
   readonly probeDue: boolean;
+  /**
+   * Whether something of it may be at its provider, or is being deleted there. Only read if {@link dependsOnCalls}; else
+   * false.
+   */
+  readonly hasOpenCall: boolean;
 }
 
 /** The next action for a snapshot. */
@@ -36,18 +46,34 @@ export type SnapshotAction =
 /** Outcomes of a deletion that may be permanent: refused parameters, and a credential such as that of a closed account. */
 const lasting: readonly string[] = ['InvalidParameters', 'CredentialsRejected', 'PermissionDenied'];
 
-/** Whether a snapshot in deletion is removed without a deletion at its provider, because of its reclaim policy. */
-function isKept({ handle = '', lastOperation, reclaimPolicy, status }: Snapshot): boolean {
-  if (reclaimPolicy !== 'retain') return false;
-  const isCalled = lastOperation?.call === 'deleteSnapshot';
-  const answer = isCalled ? lastOperation : { outcome: '', message: '' };
-  // A call that may have deleted the copy is repeated until its outcome is known.
-  if (status === 'Deleting' && !isRefused(answer)) return false;
-  // Remains of an attempt without a handle are looked for, unless that is refused for a reason that may never end.
-  return handle !== '' || lasting.includes(answer.outcome) || isUnsent(answer);
+/** The answer of the last deletion call. */
+function deletionAnswer({ lastOperation }: Snapshot): Answer {
+  return lastOperation?.call === 'deleteSnapshot' ? lastOperation : { outcome: '', message: '' };
 }
 
-function planDeletion(snapshot: Snapshot): SnapshotAction {
+/** Whether the records of the calls for a snapshot decide about its removal. */
+export function dependsOnCalls(snapshot: Snapshot): boolean {
+  const isDeleting = snapshot.metadata.deletionRequestedAt !== undefined;
+  const isRetained = isDeleting && snapshot.reclaimPolicy === 'retain';
+  return isRetained && isAboutCredential(deletionAnswer(snapshot));
+}
+
+/** Whether a snapshot in deletion is removed without a deletion at its provider, because of its reclaim policy. */
+function isKept({ snapshot, hasOpenCall }: SnapshotSituation): boolean {
+  const { handle = '', reclaimPolicy, status } = snapshot;
+  if (reclaimPolicy !== 'retain') return false;
+  const answer = deletionAnswer(snapshot);
+  // Such a call says nothing about an earlier one, which may be deleting the copy.
+  if (hasNoCredential(answer)) return handle === '' && !hasOpenCall;
+  // A call that may have deleted the copy is repeated until its outcome is known.
+  if (status === 'Deleting' && !isRefusal(answer.outcome)) return false;
+  if (handle !== '') return answer.outcome !== 'CredentialsRejected' || !hasOpenCall;
+  // Remains of an attempt without a handle are looked for, unless that is refused for a reason that may never end.
+  return lasting.includes(answer.outcome);
+}
+
+function planDeletion(situation: SnapshotSituation): SnapshotAction {
+  const { snapshot } = situation;
   // Driver and parameters are captured before the first call: without them no driver was called.
   const begun = (snapshot.driver ?? '') !== '' || (snapshot.handle ?? '') !== '';
   const phase = snapshot.status ?? 'Pending';
@@ -61,10 +87,10 @@ function planDeletion(snapshot: Snapshot): SnapshotAction {
     case 'Ready':
     case 'Failed':
       if ((snapshot.restoresInFlight?.length ?? 0) > 0) return { type: 'waitForRestores' };
-      if ((phase === 'Failed' && !begun) || isKept(snapshot)) return { type: 'forget' };
+      if ((phase === 'Failed' && !begun) || isKept(situation)) return { type: 'forget' };
       return { type: 'startDeleting', status: nextPhase(phase, 'deleting') };
     case 'Deleting':
-      return begun && !isDeletionDone(snapshot.conditions) && !isKept(snapshot)
+      return begun && !isDeletionDone(snapshot.conditions) && !isKept(situation)
         ? { type: 'delete' }
         : { type: 'forget' };
   }
@@ -92,7 +118,7 @@ function planStart({ snapshot, source }: SnapshotSituation): SnapshotAction {
 /** Decides the next action for a snapshot. Pure: the controller has all effects. */
 export function planSnapshot(situation: SnapshotSituation): SnapshotAction {
   const { snapshot, inputs, probeDue } = situation;
-  if (snapshot.metadata.deletionRequestedAt !== undefined) return planDeletion(snapshot);
+  if (snapshot.metadata.deletionRequestedAt !== undefined) return planDeletion(situation);
   switch (snapshot.status ?? 'Pending') {
     case 'Pending':
       return planStart(situation);

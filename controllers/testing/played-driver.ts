@@ -51,8 +51,8 @@ export class PlayedDriver {
   /** The value of parameter `type` with which volumes can't be deleted. */
   refusesType: string | undefined;
   /**
-   * How many further calls of `provision`, `delete` and `attach` are answered as pending; other kinds have no effect. The
-   * pending calls for one object have one operation id.
+   * How many further calls of `provision`, `delete`, `attach`, `createSnapshot` and `deleteSnapshot` are answered as
+   * pending; other kinds have no effect. The pending calls for one object have one operation id.
    */
   slow: Partial<Record<OperationKind, number>> = {};
   /** Ids of started operations. */
@@ -170,8 +170,10 @@ export class PlayedDriver {
       unmount: ({ parameters }) => call('unmount', parameters['token']),
       expand: ({ sizeBytes }) =>
         call('expand').then(() => ({ sizeBytes, fileSystemPending: false })),
-      createSnapshot: async ({ snapshot, parameters }) => {
+      createSnapshot: async (request) => {
+        const { snapshot, parameters } = request;
         await call('createSnapshot', parameters['token']);
+        if (await goesOn('createSnapshot', request)) return goingOn();
         this.made.add(snapshot.uid);
         return { handle: 's', restoreSizeBytes: 1n, ready: true };
       },
@@ -180,9 +182,12 @@ export class PlayedDriver {
         await call('observeSnapshot');
         return { handle: 's', restoreSizeBytes: 1n, ready: true };
       },
-      deleteSnapshot: async ({ snapshot, parameters }) => {
+      deleteSnapshot: async (request) => {
+        const { snapshot, parameters } = request;
         await call('deleteSnapshot', parameters['token']);
+        if (await goesOn('deleteSnapshot', request)) return goingOn();
         this.made.delete(snapshot.uid);
+        return undefined;
       },
       restore: async ({ sizeBytes, volume, parameters }) => {
         await call('restore', parameters['token']);

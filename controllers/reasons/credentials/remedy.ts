@@ -8,10 +8,19 @@ import type { SecretReference } from '../../references/secret-reference.js';
 import { createClass, editClass } from './class-commands.js';
 import { type CredentialSource, credentialSource, placeOf, wholeOf } from './sources.js';
 
-/** How the deletion of an object ends without the provider; the empty text for an object that is not being deleted. */
+/** Whether an earlier call may be deleting the data of a volume, so that its policy can't be changed. */
+function isLocked({ kind, object }: Storage): boolean {
+  const askedAt = kind === 'Volume' ? (object.dataDeletion?.askedAt ?? '') : '';
+  return askedAt !== '' && Date.parse(object.lastOperation?.startedAt ?? '') < Date.parse(askedAt);
+}
+
+/**
+ * How the deletion of an object ends without the provider; the empty text for an object that is not being deleted, and
+ * while an earlier call may be deleting its data.
+ */
 function endOfDeletion(storage: Storage): string {
   const { kind, object } = storage;
-  if (!object.metadata.deletionRequestedAt) return '';
+  if (!object.metadata.deletionRequestedAt || isLocked(storage)) return '';
   const retain = patchOf(kind.toLowerCase(), object, { reclaimPolicy: 'retain' });
   return `or remove the object, and keep what may be at the provider: ${retain}`;
 }

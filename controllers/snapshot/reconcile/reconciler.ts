@@ -4,6 +4,7 @@ import type { Parameters } from '@kedge/driver-sdk';
 import type { GoneNodes } from '../../node/gone-nodes.js';
 import { bodyOf } from '../../provisioned/credentials.js';
 import { secretVersions } from '../../provisioned/inputs.js';
+import { hasOpenCall } from '../../provisioned/operations.js';
 import { Probes } from '../../provisioned/probes.js';
 import { driverErrorOf } from '../../provisioned/retries.js';
 import { type StorageClass, storageClasses } from '../../storage-class/kind.js';
@@ -14,7 +15,7 @@ import { Handover } from './handover.js';
 import { type Snapshot, snapshots } from '../kind.js';
 import { SnapshotCreation } from './creation.js';
 import { nextPhase } from '../phases.js';
-import { planSnapshot, type SnapshotSituation } from '../plan.js';
+import { dependsOnCalls, planSnapshot, type SnapshotSituation } from '../plan.js';
 import { Removal } from './removal.js';
 import type { Reason } from '../../reasons/index.js';
 
@@ -44,7 +45,7 @@ export class SnapshotReconciler {
   async reconcile(request: ReconcileContext): Promise<Result> {
     const snapshot = await this.#options.store.get(snapshots, request.key);
     if (!snapshot) return done();
-    const situation = this.#situation(snapshot);
+    const situation = await this.#situation(snapshot);
     if (await this.#effects.captureOwn(request, snapshot, situation.source)) return requeueAfter(0);
     const isSettled = snapshot.status === 'Ready' || snapshot.status === 'Failed';
     if (isSettled && this.#effects.callingProcess(situation.snapshot).type === 'waits')
@@ -92,7 +93,7 @@ export class SnapshotReconciler {
     }
   }
 
-  #situation(given: Snapshot): SnapshotSituation {
+  async #situation(given: Snapshot): Promise<SnapshotSituation> {
     const { manager } = this.#options;
     const { lister } = manager.informer(volumes);
     const named = lister.get(`${given.namespace}/${given.source.volume}`);
@@ -108,7 +109,10 @@ export class SnapshotReconciler {
       ...secretVersions(manager, { ...storageClass?.parameters, ...captured }, snapshot),
       ...this.#changes(this.#given(storageClass, source, captured), captured, snapshot),
     ].join(' ');
-    return { snapshot, source, inputs, probeDue: this.#probes.isDue(snapshot.metadata.uid) };
+    const probeDue = this.#probes.isDue(snapshot.metadata.uid);
+    const isOpen =
+      dependsOnCalls(snapshot) && (await hasOpenCall(snapshot, this.#effects.operations(snapshot)));
+    return { snapshot, source, inputs, probeDue, hasOpenCall: isOpen };
   }
 
   /**

@@ -24,15 +24,16 @@ import { keyOfVolume, type PreparedCall, type VolumeEffects } from './effects.js
 import { deletedCondition, type Waits } from '../../provisioned/conditions.js';
 import { isRefused } from '../../provisioned/failure.js';
 import { releaseInFlight } from '../../provisioned/in-flight.js';
+import { driverErrorOf } from '../../provisioned/retries.js';
 import { deleteUnused, deletionWaitsFor, sourceValue } from '../rules/in-use.js';
-import { effectOf, releaseObject } from '../../provisioned/operations.js';
+import { effectOf, hasOpenCall, releaseObject } from '../../provisioned/operations.js';
 import { nextPhase } from '../states/phases.js';
 import type { ReclaimedFrom, VolumeAction, VolumeSituation } from '../states/plan.js';
 import {
-  isLeft,
   isParametersRefused,
   isRetained,
-  mayBeThere,
+  leftWith,
+  mayStillDelete,
   messageWithRemedy,
   type Refusal,
 } from './refusal.js';
@@ -113,13 +114,14 @@ export class Reclaim {
     try {
       return (await driver.delete({ ...context, handle })) ?? undefined;
     } catch (thrown) {
-      if (isLeft(situation.volume, thrown)) return { error: thrown, isElsewhere: false };
+      const left = await leftWith(situation.volume, thrown, context.operations);
+      if (left) return { error: left, isElsewhere: false };
       if (!isParametersRefusal(thrown)) throw thrown;
       error = thrown;
     }
     const present = handle ? undefined : await this.#earlier.presentCall(situation, signal);
     if (!present) return { error, isElsewhere: false };
-    if (await mayBeThere(context.operations)) return { error, isElsewhere: true };
+    if (await hasOpenCall({ handle }, context.operations)) return { error, isElsewhere: true };
     try {
       return (await present.driver.delete({ ...present.context, handle })) ?? undefined;
     } catch (thrown) {
@@ -147,7 +149,7 @@ export class Reclaim {
 
   #reportRetained({ namespace, name }: Volume, error: string): void {
     this.#effects.options.logger.warn(
-      'volume removed without a deletion: its driver refuses the parameters or the credential, and its reclaimPolicy is retain',
+      'volume removed without a deletion: its driver refuses the parameters or the credential, or has none, and its reclaimPolicy is retain',
       { volume: `${namespace}/${name}`, error },
     );
   }
@@ -214,6 +216,11 @@ export class Reclaim {
     request: ReconcileContext,
   ): Promise<Result> {
     const { volume } = situation;
+    const { kind, message } = driverErrorOf(thrown);
+    const answer = { outcome: kind, message };
+    const operations = this.#effects.operations(volume, this.#effects.options.node);
+    const isLocked =
+      isRefused(answer) && (await mayStillDelete(volume, isOpen, answer, operations));
     return this.#effects.retried(
       request,
       volume,
@@ -223,9 +230,7 @@ export class Reclaim {
         const isReported = errorClasses[error.kind] === 'final' || from === 'Failed';
         return {
           reason: error.kind,
-          ...(isOpen && isRefused({ outcome: error.kind, message: error.message })
-            ? this.#stillOpen(volume, report)
-            : {}),
+          ...(isLocked ? this.#stillOpen(volume, report) : {}),
           ...(isReported
             ? {
                 status: nextPhase(from, 'deleteFailed'),

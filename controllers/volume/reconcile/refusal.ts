@@ -1,10 +1,10 @@
 import { DriverError, nodeTopologyKey, type Operations } from '@kedge/driver-sdk';
 import { classMissing, leftElsewhere } from '../../messages/storage.js';
 import type { Volume } from '../kind.js';
-import { isUnsent } from '../../provisioned/failure.js';
+import { type Answer, hasNoCredential, isAboutCredential } from '../../provisioned/failure.js';
+import { hasOpenCall } from '../../provisioned/operations.js';
 import { isDeletionRefused } from '../states/deletion-report.js';
-import { effectivePolicy, type VolumeSituation } from '../states/plan.js';
-import { isCreationOpen } from './earlier-attempt.js';
+import { effectivePolicy, mayHaveBeenUsed, type VolumeSituation } from '../states/plan.js';
 
 /** The answer of a driver that refuses the parameters of a deletion. */
 export interface Refusal {
@@ -14,24 +14,38 @@ export interface Refusal {
 }
 
 /**
- * Whether the deletion of a volume without a handle ends although the provider rejects the credential, or there is none:
- * the policy of the volume itself is `retain`. The credential may never be accepted again, such as that of a closed
- * account.
+ * The error with which the deletion of a volume without a handle ends although the provider rejects the credential, or
+ * there is none: the policy of the volume itself is `retain`. A rejected credential may never be accepted again, such as
+ * that of a closed account. Without one, a metadata service may only be silent for a while, so nothing of the volume may
+ * be at the provider. Undefined if the deletion is repeated.
  */
-export function isLeft(
+export async function leftWith(
   { handle = '', reclaimPolicy }: Volume,
   thrown: unknown,
-): thrown is DriverError {
-  const rejected: readonly string[] = ['CredentialsRejected', 'PermissionDenied'];
-  if (!(thrown instanceof DriverError)) return false;
+  operations: Operations,
+): Promise<DriverError | undefined> {
+  if (!(thrown instanceof DriverError) || handle !== '' || reclaimPolicy !== 'retain')
+    return undefined;
   const { kind, message } = thrown;
-  if (!rejected.includes(kind) && !isUnsent({ outcome: kind, message })) return false;
-  return handle === '' && reclaimPolicy === 'retain';
+  if (kind === 'CredentialsRejected' || kind === 'PermissionDenied') return thrown;
+  if (!hasNoCredential({ outcome: kind, message })) return undefined;
+  return (await hasOpenCall({ handle }, operations)) ? undefined : thrown;
 }
 
-/** Whether something may be at the provider of a volume without a handle: it was found, or its creation is open. */
-export async function mayBeThere(operations: Operations): Promise<boolean> {
-  return (await operations.get('delete')) !== undefined || isCreationOpen(operations);
+/**
+ * Whether an earlier call may still delete the data of a volume, although the last one was refused.
+ * @param isOpen whether an earlier call was open before the last one
+ */
+export async function mayStillDelete(
+  volume: Volume,
+  isOpen: boolean,
+  answer: Answer,
+  operations: Operations,
+): Promise<boolean> {
+  if (!isAboutCredential(answer)) return isOpen;
+  // Remains of an attempt have no data that a policy could keep.
+  if ((volume.handle ?? '') === '' && !mayHaveBeenUsed(volume)) return false;
+  return isOpen || hasOpenCall(volume, operations);
 }
 
 /**
@@ -45,7 +59,9 @@ export async function isRetained(
 ): Promise<boolean> {
   const { handle = '', reclaimPolicy } = volume;
   if (effectivePolicy(volume, storageClass) !== 'retain') return false;
-  return reclaimPolicy === 'retain' || (handle === '' && !(await mayBeThere(operations)));
+  return (
+    reclaimPolicy === 'retain' || (handle === '' && !(await hasOpenCall({ handle }, operations)))
+  );
 }
 
 /** Whether the driver refused the parameters of the last deletion call since the request for it. */

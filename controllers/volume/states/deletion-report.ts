@@ -1,5 +1,5 @@
 import type { Volume } from '../kind.js';
-import { isRefused } from '../../provisioned/failure.js';
+import { isRefusal, isRefused } from '../../provisioned/failure.js';
 
 /** Outcome of a call before its end. */
 export const startedOutcome = 'Started';
@@ -33,11 +33,12 @@ export function isDeletionUnderWay(volume: Deleting): boolean {
 
 /**
  * Whether an earlier deletion call may still delete the data, regardless of the current one: its outcome is unknown,
- * for example because its process was killed. It counts as ended after the second refusal.
+ * for example because its process was killed. It counts as ended after the second refusal. A call without a credential is
+ * no answer to an earlier one.
  */
 export function isEarlierCallOpen(volume: Deleting): boolean {
   const { lastOperation } = volume;
-  const isAnswered = lastOperation?.call === 'delete' && isRefused(lastOperation);
+  const isAnswered = lastOperation?.call === 'delete' && isRefusal(lastOperation.outcome);
   return isDeletionUnderWay(volume) && !isAnswered;
 }
 

@@ -10,8 +10,8 @@ export const hostPathMissing = messageForm('hostPath {path} does not exist');
 export const parameterRefused = messageForm('parameter {key}: ');
 
 /**
- * The cause of a call without a credential: the class gives none, and the node gets none. Nothing is sent to the
- * provider.
+ * The cause of a call without a valid credential: the class gives none, and the node gets none. Either nothing is sent to
+ * the provider, or the provider refused the ended credential that the node had. So the call did nothing.
  */
 export const credentialAbsent = messageForm('the class has no {key}, and ');
 

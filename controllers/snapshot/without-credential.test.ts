@@ -1,0 +1,100 @@
+import { expect } from 'chai';
+import { modify } from 'kedge';
+import { settle } from 'kedge/testing';
+import { StorageWorld } from '../testing/storage-world.js';
+import { snapshotFinalizer } from './admission.js';
+import { type Snapshot, snapshots } from './kind.js';
+
+const key = { namespace: 'default', name: 's' };
+const hour = 3_600_000;
+
+describe('a snapshot whose calls get no credential', () => {
+  let world: StorageWorld;
+  beforeEach(async () => {
+    world = await StorageWorld.start();
+    await world.createVolume();
+    world.driver.made.clear();
+  });
+  afterEach(() => world.stop());
+
+  const snapshot = async (): Promise<Snapshot | undefined> => world.store.get(snapshots, key);
+  const create = async (more: Partial<Snapshot> = {}): Promise<void> => {
+    const metadata = { finalizers: [snapshotFinalizer] };
+    await world.store.create(snapshots, { ...key, source: { volume: 'v' }, metadata, ...more });
+    await settle();
+  };
+  const remove = async (): Promise<void> => {
+    await world.store.deleteByName(snapshots, key);
+    await settle();
+  };
+  const retain = async (): Promise<void> => {
+    const reclaimPolicy = 'retain' as const;
+    await modify(world.store, snapshots, key, (found) => ({ ...found, reclaimPolicy }));
+    await settle();
+  };
+  const failing = (kind: 'Unavailable' | 'CredentialsRejected'): void => {
+    world.driver.failsOn = { createSnapshot: kind, deleteSnapshot: kind };
+    world.driver.failsWith =
+      kind === 'Unavailable' ? 'the class has no accessKeyId, and nothing answers' : 'no such key';
+  };
+  /** The provider answers again, and the deletion is completed. */
+  const answered = async (): Promise<void> => {
+    world.driver.failsOn = {};
+    world.driver.slow = {};
+    await world.clock.advance(hour);
+    expect(await snapshot()).to.equal(undefined);
+    expect(world.driver.made.size).to.equal(0);
+  };
+
+  for (const [kind, isRemoved] of [
+    ['Unavailable', false],
+    ['CredentialsRejected', true],
+  ] as const)
+    it(`${isRemoved ? 'is removed' : 'stays'} under retain while its creation has no known end, ${kind}`, async () => {
+      world.driver.slow = { createSnapshot: 1_000 };
+      await create({ reclaimPolicy: 'retain' });
+      world.driver.made.add((await snapshot())?.metadata.uid ?? '');
+      failing(kind);
+      await world.clock.advance(hour);
+      expect(await snapshot()).to.include({ status: 'Failed', reason: kind });
+      await remove();
+      await world.clock.advance(hour);
+      expect((await snapshot()) === undefined).to.equal(isRemoved);
+      if (!isRemoved) await answered();
+    });
+
+  for (const kind of ['Unavailable', 'CredentialsRejected'] as const)
+    it(`stays under retain while the provider carries out a deletion that it accepted, ${kind}`, async () => {
+      await create();
+      world.driver.slow = { deleteSnapshot: 1 };
+      await remove();
+      failing(kind);
+      await world.clock.advance(hour);
+      await retain();
+      await world.clock.advance(hour);
+      expect(await snapshot()).to.include({ handle: 's' });
+      await answered();
+    });
+
+  it('stays under retain after a deletion without an answer', async () => {
+    await create();
+    world.driver.failsOn = { deleteSnapshot: 'Timeout' };
+    await remove();
+    failing('Unavailable');
+    await world.clock.advance(hour);
+    await retain();
+    await world.clock.advance(hour);
+    expect(await snapshot()).to.include({ handle: 's' });
+    await answered();
+  });
+
+  it('is removed under retain with a rejected credential, and its copy stays', async () => {
+    await create();
+    failing('CredentialsRejected');
+    await remove();
+    await world.clock.advance(hour);
+    await retain();
+    expect(await snapshot()).to.equal(undefined);
+    expect(world.driver.made.size).to.equal(1);
+  });
+});
