@@ -49,6 +49,18 @@ describe('the remedy for a credential whose class was deleted', () => {
     expect(ofVolume(volume(deleting), gone, 'CredentialsRejected').text).to.contain(retain);
   });
 
+  it('is not another policy while an earlier call may be deleting the data', () => {
+    const at = (startedAt: string): string => {
+      const outcome = 'CredentialsRejected';
+      const lastOperation = { call: 'delete', startedAt, outcome, message: '', nextTryAt: '' };
+      const dataDeletion = { askedAt: '2026-01-01T00:00:01.000Z', generation: 1 };
+      const asked = volume({ ...deleting, dataDeletion, lastOperation });
+      return ofVolume(asked, gone, 'CredentialsRejected').text;
+    };
+    expect(at('2026-01-01T00:00:00.000Z')).to.not.contain('retain');
+    expect(at('2026-01-01T00:00:01.000Z')).to.contain('retain');
+  });
+
   it('creates the class without the parameters of the volume, and with its references', () => {
     const driverParameters = { fsType: 'xfs', sessionToken: mask, accessKeyId: mask };
     const own = volume({ driverParameters, ownParameters: ['fsType'] });
