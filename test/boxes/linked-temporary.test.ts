@@ -63,7 +63,13 @@ for (const who of everybody)
           return {
             directory: `${data}/instances`,
             hiddenDirectories: [data, '/tmp/link', '/var/tmp/other-key', '/tmp/private'],
-            volumeDirectories: ['/tmp/volumes', '/tmp/later/deep'],
+            // Those that are missing are made in the directory of the run above them.
+            volumeDirectories: [
+              '/tmp/volumes',
+              '/tmp/later/deep',
+              '/tmp/volumes/later',
+              '/tmp/private/later',
+            ],
           };
         };
         const script = ['sh', '-c', linked, 'sh', root, tmp, varTmp];
@@ -81,7 +87,8 @@ for (const who of everybody)
         const seen = `cat ${paths.join(' ')} ${base}/data/file 2>/dev/null`;
         const folders = `/scratch/private /scratch/volumes ${base}/data`;
         const script = `ls -A /tmp; echo x >/tmp/file; cat /tmp/file; ls /scratch | grep machine; ls -d /scratch/later/deep; ls -A ${folders}; ${seen}`;
-        await daemon.run(['sh', '-c', script]);
+        // In the directory of a mount that is shown therefore.
+        await daemon.run(['sh', '-c', script], { workingDir: base });
         await daemon.ended();
         const lists = folders
           .split(' ')

@@ -118,6 +118,11 @@ find_paths() {
   done <"$directory/$1"
 }
 
+# Plans to cover directory $1. mount(8) would skip a source that is mounted there, and provide may have mounted kedge.
+cover() {
+  plan kedge-cover "$1" tmpfs ro,mode=0555,size=4k
+}
+
 # Plans to cover the directories that hold volumes of several workloads, and sets $shared to them, one a line. The
 # volumes of this workload are mounted later. Directories that every program needs are not covered.
 cover_shared() {
@@ -133,9 +138,12 @@ cover_shared() {
       continue
       ;;
     esac
-    case $newline$shared in *"$newline$line$newline"*) continue ;; esac
+    # What is below a cover is covered.
+    for cover in $shared; do
+      case $line/ in "${cover%/}"/*) continue 2 ;; esac
+    done
     shared=$shared$line$newline
-    plan kedge "$line" tmpfs ro,mode=0555,size=4k
+    cover "$line"
   done
 }
 
@@ -650,7 +658,7 @@ for line in $hidden; do
   done
   covered=$covered$line$newline
   if [ -d "$line" ]; then
-    plan kedge "$line" tmpfs ro,mode=0555,size=4k
+    cover "$line"
   else
     plan /dev/null "$line" none "bind$options"
   fi
