@@ -8,6 +8,7 @@ export {
   credentialsIn,
   type DeclaredCredentials,
   credentialsNamed,
+  credentialsOfDriver,
   secretNameIn,
 } from './declared-credentials.js';
 
