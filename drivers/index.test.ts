@@ -49,6 +49,8 @@ describe('built-in drivers', () => {
       const capabilities = driver?.capabilities() as unknown as Record<string, unknown>;
       for (const [key, value] of Object.entries(expected))
         expect(capabilities[key], key).to.deep.equal(value);
+      const isOnNodes = driver?.capabilities().topologyKeys.includes(nodeTopologyKey);
+      expect(registry.onNodes?.includes(name)).to.equal(isOnNodes);
     });
 
   it('refuse unknown parameters by name, and require of a class what no volume or label supplies', async () => {

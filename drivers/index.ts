@@ -11,11 +11,13 @@ interface Builtin {
   readonly load: Load;
   /** The settings in the section `[drivers.<name>]` of the configuration; absent if the driver has none. */
   readonly settings?: 'provider' | 'providerWithToken';
+  /** Whether the data of its volumes is on nodes. */
+  readonly onNodes?: true;
 }
 
 const builtin: Readonly<Record<string, Builtin>> = {
-  local: { load: () => import('./local/index.js') },
-  'local-host': { load: () => import('./local-host/index.js') },
+  local: { load: () => import('./local/index.js'), onNodes: true },
+  'local-host': { load: () => import('./local-host/index.js'), onNodes: true },
   'cloud1-volume': {
     load: () => import('./cloud1-volume/index.js'),
     settings: 'providerWithToken',
@@ -45,6 +47,7 @@ export function builtinDrivers(settings: StorageSettings): DriverRegistry {
   const loaded = new Map<string, Promise<Driver>>();
   return {
     names: Object.keys(builtin),
+    onNodes: Object.keys(builtin).filter((name) => builtin[name]?.onNodes === true),
     credentialsOf(name) {
       const { apiTokenSecretRef = '' } = settings.drivers?.[name] ?? {};
       return apiTokenSecretRef === '' ? {} : { apiTokenSecretRef };

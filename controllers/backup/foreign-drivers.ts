@@ -34,6 +34,7 @@ export function foreignGuard(
   const guarded = new WeakMap<Driver, Driver>();
   return {
     names: drivers.names,
+    onNodes: drivers.onNodes ?? [],
     credentialsOf: (name) => drivers.credentialsOf?.(name) ?? {},
     async get(name) {
       const driver = await drivers.get(name);

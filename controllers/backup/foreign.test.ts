@@ -127,8 +127,10 @@ describe('a restored cluster', () => {
       deleteSnapshot: call('deleteSnapshot', undefined),
       restore: call('restore', { handle: 'h', sizeBytes: 1n }),
     };
-    const registry = { names: ['d'], get: () => Promise.resolve(driver) };
-    const guarded = await foreignGuard(registry, { store, logger: silentLogger }).get('d');
+    const registry = { names: ['d'], onNodes: ['d'], get: () => Promise.resolve(driver) };
+    const guard = foreignGuard(registry, { store, logger: silentLogger });
+    expect(guard.onNodes).to.deep.equal(['d']);
+    const guarded = await guard.get('d');
     if (!guarded) throw new Error('no driver');
     const uidOf = (object: { readonly metadata: { readonly uid: string } } | undefined) =>
       object?.metadata.uid ?? '';

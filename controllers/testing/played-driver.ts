@@ -5,6 +5,7 @@ import {
   type DriverErrorKind,
   type DriverRegistry,
   type JournaledCall,
+  nodeTopologyKey,
   type OperationKind,
   type Parameters,
   type Pending,
@@ -197,6 +198,7 @@ export class PlayedDriver {
     };
     return {
       names: ['played'],
+      onNodes: this.topologyKeys.includes(nodeTopologyKey) ? ['played'] : [],
       get: () => Promise.resolve(driver),
       credentialsOf: () => this.configured?.() ?? {},
     };

@@ -3,6 +3,7 @@
  * nothing of Kedge.
  */
 export * from './contract/driver.js';
+export type { DriverRegistry } from './contract/driver-registry.js';
 export type { CredentialCapabilities } from './contract/credential-capabilities.js';
 export * from './errors/errors.js';
 export * from './contract/operations.js';

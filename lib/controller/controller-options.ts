@@ -29,7 +29,10 @@ export interface ControllerOptions<C extends Request = Request> {
   readonly backoff?: BackoffOptions;
   /** Limits the rate of retries of all keys, in addition to the backoff of each key; see TokenBucket. */
   readonly limiter?: RateLimiter<string>;
-  /** The group of a key; groups are served round-robin. See WorkQueue. */
+  /**
+   * The group of a key; groups are served round-robin. See WorkQueue. It is asked for when the key is queued, and again for
+   * all queued keys when the workers start: it may read the caches that the controller watches.
+   */
   readonly groupOf?: (key: ObjectKey) => string;
   /**
    * Maximum concurrent reconciles of one group, a whole number; default: no maximum. Fewer than `concurrency`, so that

@@ -270,8 +270,8 @@ export class Controller {
       this.#causes.note(key, { type: 'restored' });
       this.#queue.addAfter(key, delayMs);
     }
-    const count = this.#options.concurrency ?? 1;
-    this.#workers = Array.from({ length: count }, () => this.#runs.work());
+    this.#queue.regroup();
+    this.#workers = Array.from({ length: this.#options.concurrency ?? 1 }, () => this.#runs.work());
   }
 
   /**

@@ -6,7 +6,8 @@ import {
   type Timer,
   withMethods,
 } from '../base/index.js';
-import { type DrainReport, type Handout, WorkQueue, type WorkQueueOptions } from './queue.js';
+import { WorkQueue } from './queue.js';
+import type { DrainReport, Handout, WorkQueueOptions } from './queue-options.js';
 import { requirePriority } from './key-code.js';
 import { QueueMetrics } from './queue-metrics.js';
 import type { RateLimiter } from './rate-limiter.js';
@@ -140,6 +141,11 @@ export class RateLimitingQueue<K> {
 
   failures(key: K): number {
     return this.#limiter.failures(key);
+  }
+
+  /** See {@link WorkQueue.regroup}. */
+  regroup(): void {
+    this.#queue.regroup();
   }
 
   /** See {@link WorkQueue.tryGet}. */

@@ -31,6 +31,26 @@ describe('a work queue with a maximum for each group', () => {
     expect(handedOut(queue)).to.deep.equal(['a1', 'b1']);
   });
 
+  it('hands out queued keys by their present groups after it asked for them again', async () => {
+    let isKnown = false;
+    const queue = new WorkQueue<string>({
+      groupOf: (key) => (isKnown ? groupOf(key) : ''),
+      groupConcurrency: 1,
+    });
+    for (const key of ['a1', 'b1', 'a2', 'b2', 'a3']) queue.add(key);
+    queue.add('a2', 1);
+    expect(queue.tryGet()).to.equal('a2');
+    const call = queue.get();
+    isKnown = true;
+    queue.regroup();
+    expect(await call).to.include({ key: 'a1' });
+    expect(handedOut(queue)).to.deep.equal(['b1']);
+    queue.done('a1');
+    expect(handedOut(queue)).to.deep.equal(['a3']);
+    for (const key of ['a2', 'b1', 'a3']) queue.done(key);
+    expect(handedOut(queue)).to.deep.equal(['b2']);
+  });
+
   it('serves waiting calls when a group has room again, its oldest key first', async () => {
     const queue = limited(1);
     const calls = [queue.get(), queue.get()];

@@ -9,12 +9,8 @@
  *
  * Not guaranteed: the order of keys whose delays end at the same instant.
  */
-export {
-  WorkQueue,
-  type DrainReport,
-  type Handout,
-  type WorkQueueOptions,
-} from './queue.js';
+export { WorkQueue } from './queue.js';
+export type { DrainReport, Handout, WorkQueueOptions } from './queue-options.js';
 export { isPriority, priorityMax } from './key-code.js';
 export { RateLimitingQueue, type RateLimitingQueueOptions } from './delaying-queue.js';
 export {

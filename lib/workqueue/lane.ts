@@ -12,6 +12,8 @@ export interface Lane<K> {
   clear(): void;
   /** Abandons the oldest slot of a key that left this lane before its turn: it is skipped. */
   abandon(key: K): void;
+  /** Moves the waiting keys to their present groups. */
+  regroup(): void;
 }
 
 /** Abandoned slots that are kept until their turn, in addition to one per waiting key. */
@@ -91,6 +93,9 @@ export class FifoLane<K> implements Lane<K> {
     else if (this.#abandoned.total > this.length + slackMax) this.#sweep();
   }
 
+  /** No-op: this lane has no groups. */
+  regroup(): void {}
+
   /** Moves each key to the back in turn, without abandoned slots: the order stays. */
   #sweep(): void {
     for (let left = this.#slots.length; left > 0; left -= 1) {
@@ -106,7 +111,7 @@ export class FairLane<K> implements Lane<K> {
   readonly #groupOf: (key: K) => string;
   /** Groups in {@link #turns}, each once; some may have no keys left. */
   readonly #groups = new Map<string, FifoLane<K>>();
-  /** The group of each waiting key: computed once, so that an unstable `groupOf` loses no key. */
+  /** The group of each waiting key, as it was asked for last: so an unstable `groupOf` loses no key. */
   readonly #groupOfKey = new Map<K, string>();
   #turns = new Fifo<string>();
   #emptyGroups = 0;
@@ -179,6 +184,13 @@ export class FairLane<K> implements Lane<K> {
     // The empty group keeps its turn: a key that returns to it must not be served early.
     this.#emptyGroups += 1;
     if (this.#emptyGroups > this.#groups.size / 2 + slackMax) this.#sweep();
+  }
+
+  /** The keys of each group stay in the order in which they came. */
+  regroup(): void {
+    const keys = [...this.#groupOfKey.keys()];
+    this.clear();
+    for (const key of keys) this.push(key);
   }
 
   /** Removes empty groups from the turns; the order of the others stays. */

@@ -9,40 +9,7 @@ import {
   stateOf,
 } from './key-code.js';
 import { FairLane, FifoLane, type Lane } from './lane.js';
-
-/** The result of {@link WorkQueue.get}. */
-export type Handout<K> =
-  /** `priority` is the one that the key was queued with. */
-  | { readonly key: K; readonly priority: number; readonly shutDown: false }
-  | { readonly shutDown: true };
-
-/** The result of a drain. */
-export interface DrainReport<K> {
-  readonly drained: boolean;
-  /** Keys that were queued or in process when the deadline passed. */
-  readonly left: readonly K[];
-}
-
-/** Options of the order of a {@link WorkQueue}. */
-export interface WorkQueueOptions<K> {
-  /**
-   * Returns the group of a key, such as its tenant. Groups take turns. A key for which it throws or returns no string
-   * is in the group `''`.
-   */
-  readonly groupOf?: (key: K) => string;
-  /**
-   * Maximum keys of one group in process; default: no maximum. Further keys of the group wait while those of other
-   * groups are handed out. A whole number, 1 or more; needs {@link groupOf}.
-   */
-  readonly groupConcurrency?: number;
-  /** Called when {@link groupOf} threw or returned no string; must not throw. */
-  readonly onGroupFault?: (error: unknown, key: K) => void;
-  /**
-   * One in this many handouts comes from a lower priority with waiting keys, regardless of the higher ones. A whole
-   * number, 2 or more; default 8.
-   */
-  readonly lowerShare?: number;
-}
+import type { DrainReport, Handout, WorkQueueOptions } from './queue-options.js';
 
 /**
  * Keys waiting for work: client-go's `workqueue` with priorities, a share for lower ones, and round-robin between
@@ -142,6 +109,12 @@ export class WorkQueue<K> {
   isPending(key: K): boolean {
     const code = this.#codes.get(key);
     return code !== undefined && stateOf(code) !== processing;
+  }
+
+  /** Asks `groupOf` again for each queued key, after what it reads has changed. */
+  regroup(): void {
+    for (const lane of this.#lanes) lane.regroup();
+    if (this.#limit) this.#serveWaiting();
   }
 
   /** Hands out the next key; undefined if none is ready. */

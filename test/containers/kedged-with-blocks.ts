@@ -25,6 +25,7 @@ await runKedged({
     const drivers = builtinDrivers(settings);
     return {
       names: [...drivers.names, driver.name],
+      onNodes: drivers.onNodes ?? [],
       get: (name) => (name === driver.name ? Promise.resolve(driver) : drivers.get(name)),
     };
   },

@@ -22,15 +22,16 @@ import { controllerName, keyOfVolume, type VolumeControllerOptions } from './eff
 import { missedBy } from './missing-at-provider.js';
 import { nodesOf } from '../../provisioned/owner.js';
 import { referencedSecrets } from '../../references/secret-reference.js';
-import { laneOf, NodeDrivers } from './node-lanes.js';
+import { NodeLanes } from './node-lanes.js';
 import { isNewRefusal } from './refusal.js';
 import { isUnverified } from './verification.js';
 import { VolumeReconciler } from './reconciler.js';
 
 /**
- * Maximum concurrent reconciles: of all volumes, and of those of one group. A class of a provider is one group, and a
- * class whose data is on nodes has four. Up to 63 groups may hang without a delay of the others,
- * such as those of all regions of a provider that does not answer.
+ * Maximum concurrent reconciles: of all volumes, and of those of one group, see {@link NodeLanes}. Up to 63 groups may hang
+ * without a delay of the others, such as the classes of all regions of a provider that does not answer. A class on nodes
+ * may have five groups, but only while there are at most four such classes: these leave 44 to the others, less those of
+ * earlier classes whose calls still hang.
  */
 const workers = { all: 1_024, perGroup: 16 };
 
@@ -50,7 +51,7 @@ export function volumeController(options: VolumeControllerOptions): Controller {
   const failed = (): readonly Volume[] =>
     lister.list().filter((v) => v.status === 'Failed' || isUnverified(v));
   const classes = manager.informer(storageClasses).lister;
-  const onNodes = new NodeDrivers(options.drivers);
+  const lanes = new NodeLanes(manager.informer(storageClasses), options.drivers);
   const refersTo = (volume: Volume, secret: string): boolean => {
     const { driverParameters, parameters, storageClassName, namespace } = volume;
     const ofClass = classes.get(storageClassName)?.parameters;
@@ -67,11 +68,7 @@ export function volumeController(options: VolumeControllerOptions): Controller {
     reconcile: (context) => reconciler.reconcile(context),
     concurrency: workers.all,
     // A provider that does not answer occupies the workers of its class until the deadline of each call.
-    groupOf: (key) => {
-      const name = lister.get(keyString(key))?.storageClassName ?? '';
-      const driver = classes.get(name)?.driver;
-      return driver !== undefined && onNodes.has(driver) ? laneOf(name, keyString(key)) : name;
-    },
+    groupOf: (key) => lanes.groupOf(lister.get(keyString(key))),
     groupConcurrency: workers.perGroup,
     backoff: backoffOf(options.policy, 'driver'),
   })

@@ -1,38 +1,54 @@
+import { isDeleting, keyString, type SharedInformer } from 'kedge';
 import type { DriverRegistry } from '@kedge/driver-sdk';
-import { isOnNodes } from './nodes-of-volume.js';
+import { liveClass } from '../../references/live-class.js';
+import type { StorageClass } from '../../storage-class/kind.js';
+import type { Volume } from '../kind.js';
+
+/** Lanes of a class whose data is on nodes. */
+const lanes = 4;
+/** With more classes on nodes than this none has lanes, so that calls that hang can't occupy all workers. */
+const classesMax = 4;
+
+const onNodes = 'data is on nodes';
 
 /**
- * Groups of concurrent reconciles of a class whose data is on nodes. Its calls are short and serve this machine, so more
- * of them may run at once than of a provider: they share the syncs of the store and of the storage root.
+ * The groups of concurrent reconciles. The group of a volume is its class, with one exception. A class whose data is on
+ * nodes, according to {@link DriverRegistry.onNodes}, has lanes, so that more of its volumes share the syncs of the store
+ * and of the storage root. No volume with a source is in a lane, because its data may be copied, and none that is being
+ * deleted, because its files may be many.
  */
-const lanes = 4;
+export class NodeLanes {
+  readonly #classes: SharedInformer<StorageClass>;
+  readonly #drivers: DriverRegistry;
 
-/** The group of a volume of a class whose data is on nodes. Every volume keeps its group. */
-export function laneOf(storageClass: string, key: string): string {
-  let sum = 0;
-  for (let at = 0; at < key.length; at += 1) sum += key.charCodeAt(at);
-  return `${storageClass} ${sum % lanes}`;
+  constructor(classes: SharedInformer<StorageClass>, drivers: DriverRegistry) {
+    this.#classes = classes;
+    this.#drivers = drivers;
+    classes.addIndex(onNodes, (storageClass) => (this.#isOnNodes(storageClass) ? [''] : []));
+  }
+
+  /**
+   * The group of a volume; undefined for one that does not exist. It changes with the volume, with its class, and with the
+   * number of classes on nodes.
+   */
+  groupOf(volume: Volume | undefined): string {
+    if (!volume) return '';
+    const { storageClassName: name, source } = volume;
+    if (source || isDeleting(volume)) return name;
+    const { lister } = this.#classes;
+    const storageClass = liveClass(volume, lister.get(name));
+    if (!storageClass || !this.#isOnNodes(storageClass)) return name;
+    if (lister.byIndex(onNodes, '').length > classesMax) return name;
+    return `${name} ${sumOf(keyString(volume)) % lanes}`;
+  }
+
+  #isOnNodes({ driver }: StorageClass): boolean {
+    return this.#drivers.onNodes?.includes(driver) === true;
+  }
 }
 
-/** Knows without waiting whether the data of a driver's volumes is on nodes. */
-export class NodeDrivers {
-  readonly #drivers: DriverRegistry;
-  readonly #known = new Map<string, boolean>();
-
-  constructor(drivers: DriverRegistry) {
-    this.#drivers = drivers;
-  }
-
-  /** False until a driver that was asked for is loaded, and for one that is not registered or not on nodes. */
-  has(driver: string): boolean {
-    const known = this.#known.get(driver);
-    if (known !== undefined) return known;
-    this.#known.set(driver, false);
-    void isOnNodes(this.#drivers, driver).then(
-      (isOn) => this.#known.set(driver, isOn),
-      // Each reconcile of a volume loads the driver as well, and reports this error.
-      () => this.#known.delete(driver),
-    );
-    return false;
-  }
+function sumOf(key: string): number {
+  let sum = 0;
+  for (let at = 0; at < key.length; at += 1) sum += key.charCodeAt(at);
+  return sum;
 }

@@ -285,15 +285,3 @@ export interface StorageSettings {
 
 /** Creates a driver: the type of `createDriver` in a driver module. */
 export type DriverFactory = (settings: StorageSettings) => Driver;
-
-/** The drivers of a daemon. Each is loaded at its first use. */
-export interface DriverRegistry {
-  readonly names: readonly string[];
-  /** The driver of this name; undefined if it is not registered. */
-  get(name: string): Promise<Driver | undefined>;
-  /**
-   * The parameters of a driver that the node's configuration has for classes and volumes which name no credentials.
-   * Absent: none.
-   */
-  credentialsOf?(name: string): Parameters;
-}

@@ -119,6 +119,7 @@ const block = blocks === undefined ? undefined : new LoopBlock({ directory: bloc
 const own = block
   ? {
       names: [...builtin.names, block.name],
+      onNodes: builtin.onNodes ?? [],
       get: (name: string) => (name === block.name ? Promise.resolve(block) : builtin.get(name)),
     }
   : builtin;
