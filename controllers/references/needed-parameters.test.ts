@@ -8,45 +8,29 @@ const ofClass = {
 };
 const own = ['default/own', 'default/own'];
 
-const driver = 'cloud3-block';
-
 describe('the secrets that driver calls need', () => {
   it('are those of a whole credential of the volume, and those of other parameters', () => {
-    const object = { driver, namespace: 'default', parameters: pair, driverParameters: ofClass };
-    expect(secretsWithClass(object, { driver, parameters: ofClass })).to.deep.equal([
-      'default/place',
-      ...own,
-    ]);
+    const object = { namespace: 'default', parameters: pair, driverParameters: ofClass };
+    expect(secretsWithClass(object, ofClass)).to.deep.equal(['default/place', ...own]);
     expect(secretsWithoutClass(object)).to.deep.equal(['default/place', ...own]);
   });
 
   it('are also those of the class beside a part, or beside literals that may be the captured ones', () => {
-    const part = { driver, namespace: 'default', parameters: { accessKeyId: 'secret:own/id' } };
-    expect(secretsWithClass(part, { driver, parameters: ofClass })).to.include.members([
-      'default/class',
-      'default/own',
-    ]);
-    const literal = { driver, namespace: 'default', parameters: { accessKeyId: 'sealed:a' } };
+    const part = { namespace: 'default', parameters: { accessKeyId: 'secret:own/id' } };
+    expect(secretsWithClass(part, ofClass)).to.include.members(['default/class', 'default/own']);
+    const literal = { namespace: 'default', parameters: { accessKeyId: 'sealed:a' } };
     const captured = { driverParameters: { ...ofClass, accessKeyId: 'sealed:b' } };
     expect(secretsWithoutClass({ ...literal, ...captured })).to.include('default/class');
   });
 
   it('are those of the class where an earlier release may have used it', () => {
     const object = {
-      ...{
-        driver: 'cloud1-volume',
-        namespace: 'default',
-        parameters: { apiTokenSecretRef: 'default/own' },
-      },
+      ...{ namespace: 'default', parameters: { apiTokenSecretRef: 'default/own' } },
       driverParameters: { apiToken: 'secret:class/key', apiTokenSecretRef: 'default/own' },
     };
     const all = ['default/class', 'default/own'];
     expect(secretsWithoutClass(object)).to.deep.equal(all);
-    const storageClass = {
-      driver: 'cloud1-volume',
-      parameters: { apiToken: 'secret:class/key' },
-    };
-    expect(secretsWithClass(object, storageClass)).to.deep.equal(all);
+    expect(secretsWithClass(object, { apiToken: 'secret:class/key' })).to.deep.equal(all);
   });
 
   it('are all of a driver whose credentials are not known by name', () => {
@@ -55,16 +39,5 @@ describe('the secrets that driver calls need', () => {
       driverParameters: { session: 'secret:class/key' },
     };
     expect(secretsWithoutClass(object)).to.deep.equal(['default/class', 'default/own']);
-  });
-
-  it('are all of a driver whose declaration is not known, also with known names', () => {
-    const object = {
-      ...{ driver: 'theirs', namespace: 'default', parameters: { apiToken: 'secret:own/key' } },
-      driverParameters: { apiToken: 'secret:token/key', credentialsJSON: 'secret:class/key' },
-    };
-    const both = ['default/class', 'default/own'];
-    expect(secretsWithoutClass(object)).to.have.members(both);
-    const storageClass = { driver: 'theirs', parameters: object.driverParameters };
-    expect(secretsWithClass({ ...object, driver: '' }, storageClass)).to.have.members(both);
   });
 });

@@ -1,4 +1,4 @@
-import { credentialsOfDriver } from '@kedge/driver-sdk/parameters';
+import { credentialsNamed } from '@kedge/driver-sdk/parameters';
 import {
   type Captured,
   keptBeside,
@@ -16,40 +16,27 @@ export interface NeededOf extends Captured {
   readonly namespace: string;
   /** Those that the volume has itself. */
   readonly parameters?: Parameters | undefined;
-  /** Its driver; absent or empty before it is provisioned. */
-  readonly driver?: string | undefined;
-}
-
-/** The class of an object. */
-interface ClassOf {
-  readonly driver: string;
-  readonly parameters?: Parameters | undefined;
 }
 
 /**
- * The secrets that driver calls need while the class of an object exists, as `<namespace>/<name>`. They have no driver:
- * its credentials are known by its name. The calls of other drivers may use all parameters, merged key by key. Literals
- * count as the same, because no component but a driver call sees them.
- * @param storageClass the class of the object; undefined: its parameters are not used
+ * The secrets that driver calls need while the class of an object exists, as `<namespace>/<name>`. Credentials are known
+ * by their names, because no driver is asked; literals count as the same, because no component but a driver call sees
+ * them.
  */
-export function secretsWithClass(
-  object: NeededOf,
-  storageClass: ClassOf | undefined,
-): readonly string[] {
-  const { parameters: own = {}, namespace } = object;
-  const { parameters: ofClass = {} } = storageClass ?? {};
-  const declared = credentialsOfDriver(object.driver || storageClass?.driver || '');
+export function secretsWithClass(object: NeededOf, ofClass: Parameters = {}): readonly string[] {
+  const { parameters: own = {}, driverParameters, namespace } = object;
+  const declared = credentialsNamed({ ...driverParameters, ...ofClass, ...own });
   const isByKey = declared !== undefined && wasMergedByKey(declared, object, own, mayBeSame);
   return referencedSecrets(mergeWithClass(declared, ofClass, own, isByKey), namespace);
 }
 
 /**
  * The secrets that driver calls need once the class of an object does not exist. Captured credentials that
- * {@link keptBeside} leaves out are not needed, if the credentials of the driver are known by its name.
+ * {@link keptBeside} leaves out are not needed.
  */
 export function secretsWithoutClass(object: NeededOf): readonly string[] {
-  const { parameters: own = {}, driverParameters = {}, namespace, driver = '' } = object;
-  const declared = credentialsOfDriver(driver);
+  const { parameters: own = {}, driverParameters = {}, namespace } = object;
+  const declared = credentialsNamed({ ...driverParameters, ...own });
   const kept = declared ? keptBeside(declared, object, own, mayBeSame) : driverParameters;
   return referencedSecrets({ ...kept, ...own }, namespace);
 }

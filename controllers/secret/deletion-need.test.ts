@@ -48,12 +48,6 @@ describe('a secret of a namespace that is being deleted', () => {
     expect(await isNeeded('second', volume({ metadata }))).to.equal(false);
   });
 
-  it('is needed by a volume of a driver that is not known, beside a credential of its own', async () => {
-    const parameters = { apiToken: 'secret:first/key', credentialsJSON: 'secret:second/key' };
-    const object = volume({ parameters: { apiToken: 'own' } });
-    expect(await isNeeded('second', object, volumes, { parameters })).to.equal(true);
-  });
-
   it('is not needed by a volume with a whole credential of its own', async () => {
     const ofClass = { driver: 'cloud3-block', parameters: { sessionToken: 'secret:second/key' } };
     const needed = (own: Volume['parameters']): Promise<boolean> =>

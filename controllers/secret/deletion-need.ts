@@ -24,8 +24,7 @@ export async function neededByDeletions(
     // A short reference refers to a secret in the volume's namespace.
     if (!referencedSecrets(parameters, secret.namespace).includes(key)) continue;
     // Credentials are those of the class now, also if others were captured.
-    const needs = (object: NeededOf): boolean =>
-      secretsWithClass(object, storageClass).includes(key);
+    const needs = (object: NeededOf): boolean => secretsWithClass(object, parameters).includes(key);
     const ofClass = await context.lookupBy(volumes, 'storageClass', name, { status });
     if (ofClass.filter(isDeleting).some((v) => isOf(v) && needs(v))) return true;
     const copies = await context.lookupBy(snapshots, 'storageClass', name, { status });

@@ -33,26 +33,9 @@ export const credentialForms = {
   serviceAccount: { keys: ['credentialsJSON'], whole: [['credentialsJSON']] },
 } as const satisfies Readonly<Record<string, DeclaredCredentials>>;
 
-/** The form that each built-in driver with credentials declares, by the name of the driver. */
-const formOfDriver: Readonly<Record<string, DeclaredCredentials>> = {
-  'cloud1-volume': credentialForms.tokenOrReference,
-  'cloud2-volume': credentialForms.token,
-  'cloud3-block': credentialForms.accessKey,
-  'cloud4-disk': credentialForms.serviceAccount,
-};
-
 /**
- * The credentials that a driver declares, for code that has its name only. It is that of {@link credentialsIn} for the
- * built-in drivers.
- * @returns undefined for other drivers, whose declaration is not known here, and for drivers without credentials
- */
-export function credentialsOfDriver(name: string): DeclaredCredentials | undefined {
-  return Object.hasOwn(formOfDriver, name) ? formOfDriver[name] : undefined;
-}
-
-/**
- * The credentials among parameters, by their names: for explanations, which have no driver. A driver of others that uses
- * these names without declaring whole credentials is merged differently in its calls.
+ * The credentials among parameters, by their names: for explanations and checks, which have no driver. A driver of
+ * others that uses these names without declaring whole credentials is merged differently in its calls.
  * @returns undefined without a parameter of a known form
  */
 export function credentialsNamed(

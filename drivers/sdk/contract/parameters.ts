@@ -8,7 +8,6 @@ export {
   credentialsIn,
   type DeclaredCredentials,
   credentialsNamed,
-  credentialsOfDriver,
   secretNameIn,
 } from './declared-credentials.js';
 
