@@ -13,7 +13,10 @@ function all(command: Command): readonly Command[] {
 
 const namesOf = (command: Command): readonly string[] => [command.name(), ...command.aliases()];
 
-/** The commands that an unknown name of a group may stand for: those of this name, else of a near one in the group, else of a near one. */
+/**
+ * The commands that an unknown name of a group may stand for: those of this name, else those of a near name in the group,
+ * else those of a near name in any group.
+ */
 function meantBy(unknown: string, group: Command, program: Command): readonly string[] {
   const commands = all(program);
   const named = (name: string | undefined, among: readonly Command[]): readonly Command[] =>
