@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, chown, copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
@@ -19,10 +19,8 @@ import {
   targets,
   thief,
 } from './descriptor-attacks.js';
+import { type Accomplice, asLocal, startAccomplice } from './local-user.js';
 
-/** A user of the machine who has no part in Kedge. */
-const local = 54_321;
-const asLocal = ['--reuid', String(local), '--regid', String(local), '--clear-groups', '--'];
 const name = `kedge-descriptor-${process.pid}`;
 /** O_PATH and O_RDONLY, both with O_DIRECTORY. */
 const opened = { O_PATH: 0o10_200_000, O_RDONLY: 0o200_000 } as const;
@@ -60,14 +58,14 @@ describe('a descriptor of a directory of the machine that its user passes to a p
   let daemon: BoxDaemon;
   let victim: string;
   let service: Server;
-  let accomplice: ChildProcess | undefined;
+  let accomplice: Accomplice | undefined;
   before(function () {
     requireDevices(this);
     // The numbers of system calls are those of x86-64.
     if (process.arch !== 'x64') this.skip();
   });
   afterEach(async () => {
-    accomplice?.kill('SIGKILL');
+    await accomplice?.end();
     service.close();
     await rm(victim, { recursive: true });
     await daemon.close();
@@ -92,11 +90,8 @@ describe('a descriptor of a directory of the machine that its user passes to a p
     for (const target of ['', 'closed', 'program', 'socket', ...targets])
       await chown(join(victim, target), uid, uid);
     await chmod(join(daemon.base, 'volume'), 0o777);
-    accomplice = spawn('setpriv', [...asLocal, 'perl', '-e', passAny], {
-      env: { ...process.env, NAME: name, SOCKET: join(daemon.base, 'volume/socket') },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    if (accomplice.stdout) await once(accomplice.stdout, 'data');
+    const socket = join(daemon.base, 'volume/socket');
+    accomplice = await startAccomplice(passAny, { NAME: name, SOCKET: socket });
   }
 
   /** Names of the attacks that succeed. */

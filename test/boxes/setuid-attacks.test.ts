@@ -1,16 +1,13 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { requireDevices } from '../drivers/devices.js';
 import { BoxDaemon, changedSupervisor, everybody, type SupervisorChange, uidOf } from './box.js';
+import { type Accomplice, asLocal, startAccomplice } from './local-user.js';
 import { passTmp, type SetuidAttack, setuidAttacks } from './setuid-attacks.js';
 
-/** A user of the machine who has no part in Kedge. */
-const local = 54_321;
-const asLocal = ['--reuid', String(local), '--regid', String(local), '--clear-groups', '--'];
 const name = `kedge-suid-${process.pid}`;
 
 /** Directories of the machine that a workload could reach. */
@@ -34,18 +31,14 @@ function runAs(uid: number, base: string, pid: number): readonly string[] {
 for (const who of everybody)
   describe(`programs that a process workload of ${who} leaves for users of the machine`, function () {
     this.timeout(180_000);
-    let accomplice: ChildProcess;
+    let accomplice: Accomplice | undefined;
     before(function () {
       requireDevices(this);
     });
     beforeEach(async () => {
-      accomplice = spawn('setpriv', [...asLocal, 'perl', '-e', passTmp], {
-        env: { ...process.env, NAME: name },
-        stdio: ['ignore', 'pipe', 'inherit'],
-      });
-      if (accomplice.stdout) await once(accomplice.stdout, 'data');
+      accomplice = await startAccomplice(passTmp, { NAME: name });
     });
-    afterEach(() => accomplice.kill('SIGKILL'));
+    afterEach(() => accomplice?.end());
 
     const trying = async (
       { script, capabilities }: SetuidAttack,
