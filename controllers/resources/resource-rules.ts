@@ -1,4 +1,4 @@
-import { type FieldViolation, parseMilliQuantity, parseQuantity } from 'kedge';
+import { type FieldViolation, parseMilliQuantity, parseQuantity } from 'kedge/objects';
 import type { Needy } from './quantities.js';
 
 /** The smallest limits that container engines accept. */

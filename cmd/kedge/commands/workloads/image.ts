@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { counted, invalid, StatusError } from 'kedge';
+import { counted, invalid, StatusError } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import { printableLine } from '../../../terminal-text.js';
