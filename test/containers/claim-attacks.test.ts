@@ -11,6 +11,7 @@ import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../acceptance/daemon.js';
 import { cleanUp } from '../drivers/devices.js';
 import { busyboxImage, RealEngine, requireEngine } from './engine.js';
+import { seed } from '../fixtures/seed.js';
 
 const base = '/v1/namespaces/default';
 const withoutDenylist = fileURLToPath(new URL('kedged-without-denylist.js', import.meta.url));
@@ -30,7 +31,6 @@ const targets = [
   { name: 'volumes', path: 'data/volumes', file: '.' },
 ] as const;
 
-const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
 /** Number of claims whose success without the denylist is tested; all with `npm run soak -- container-attacks`. */
 const shown = process.env['KEDGE_CONTAINER_CLAIMS'] ?? '2';
 

@@ -4,9 +4,9 @@ import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../acceptance/daemon.js';
 import { busyboxImage, RealEngine, requireEngine } from './engine.js';
 import { initProcesses, RunningTwiceThread } from './running-twice.js';
+import { seed } from '../fixtures/seed.js';
 
 const base = '/v1/namespaces/default';
-const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
 const isWhole = process.env['KEDGE_CONTAINER_KILLS'] === 'all';
 const whole = { containers: 50, daemonKills: 20, engineKills: 5 };
 const size = isWhole ? whole : { containers: 6, daemonKills: 3, engineKills: 1 };

@@ -11,10 +11,10 @@ import { cleanUp, requireDevices } from '../drivers/devices.js';
 import type { RealEngine } from './engine.js';
 import { startEngineAndDaemon, stopEngineAndDaemon } from './engine-daemon.js';
 import { imageMs, loadImage, requireImage } from './real-image.js';
+import { seed } from '../fixtures/seed.js';
 
 const base = '/v1/namespaces/default';
 const program = fileURLToPath(new URL('kedged-with-blocks.js', import.meta.url));
-const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
 const wholeCycles = 20;
 const cycles = process.env['KEDGE_LEDGER_CYCLES'] === 'all' ? wholeCycles : 2;
 const victims = ['container', 'agent', 'engine'] as const;

@@ -15,10 +15,10 @@ import {
 } from '@kedge/driver-sdk/conformance';
 import { type Subject, subjectFolder, subjects } from './conformance-subjects.js';
 import { cleanUp, requireDevices } from './devices.js';
+import { seed, shuffled } from '../fixtures/seed.js';
 
 /** "all" runs every mutant on every subject, and the whole suite against each on directories. */
 const whole = process.env['KEDGE_MUTANTS'] === 'all';
-const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
 const sampled = 3;
 
 const named = (name: string): Subject => {
@@ -109,12 +109,8 @@ describe('mutants of the driver conformance suite', function () {
     it(`on ${name}, ${whole ? 'all' : 'a sample'} of them, seed ${seed}`, async function () {
       requireDevices(this);
       stop = await start?.(folder);
-      const random = seededRandom(seed);
-      const drawn = mutants
-        .map((mutant) => ({ mutant, at: random.next() }))
-        .sort((a, b) => a.at - b.at)
-        .map(({ mutant }) => mutant)
-        .slice(0, whole ? mutants.length : sampled);
+      const order = shuffled(mutants, seededRandom(seed));
+      const drawn = order.slice(0, whole ? mutants.length : sampled);
       const tally: Tally = { killed: new Set(), leftOut: new Map() };
       await tryAll(options(folder), drawn, tally);
       for (const [mutant, reason] of tally.leftOut)

@@ -5,6 +5,7 @@ import { seededRandom } from 'kedge';
 import { root } from '../acceptance/daemon.js';
 import { problemOfApplying, readKeptDefects } from './kept-defects.js';
 import { SourceCopy } from './source-copy.js';
+import { seed, shuffled } from '../fixtures/seed.js';
 
 /** Number of defects that are tested unless all are requested. */
 const sampleSize = 2;
@@ -26,15 +27,11 @@ describe('kept defects', () => {
       this.skip();
     }
     this.timeout(0);
-    const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
-    const random = seededRandom(seed);
-    const order = defects
-      .map((defect) => ({ defect, at: random.next() }))
-      .sort((a, b) => a.at - b.at);
+    const order = shuffled(defects, seededRandom(seed));
     /** Names of the only defects to test, separated by commas. */
     const only = process.env['KEDGE_FINDING']?.split(',');
-    const chosen = (all ? order : order.slice(0, sampleSize))
-      .map(({ defect }) => defect)
+    const chosen = order
+      .slice(0, all ? order.length : sampleSize)
       .filter(({ name }) => only === undefined || only.includes(name));
     console.log(`    ${chosen.length} of ${defects.length} kept defects, seed ${seed}`);
     const copy = await SourceCopy.make();

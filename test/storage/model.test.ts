@@ -5,6 +5,7 @@ import type { NodeParts } from './image-model/node-life.js';
 import { copiesTakeNoTurn, freezesStay } from './image-model/variants.js';
 import { ImageWorld } from './image-model/world.js';
 import { World } from './world.js';
+import { seed as draw } from '../fixtures/seed.js';
 
 /** Seeds of the complete run; shorter runs draw theirs from these. */
 const wholeRun = 2_000;
@@ -76,7 +77,6 @@ describe('storage under random users, faults and crashes', function () {
       const lives = (seed: number): Promise<void> => live(seed, model(seed));
       if (onlySeed !== undefined) return lives(Number(onlySeed));
       const count = Math.min(sampleSize, wholeRun);
-      const draw = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
       const first = Math.floor(seededRandom(draw).next() * wholeRun);
       console.log(`    ${count} of ${wholeRun} seeds, drawn by KEDGE_SEED=${draw}`);
       for (let n = 0; n < count; n += 1) await lives(((first + n) % wholeRun) + 1);

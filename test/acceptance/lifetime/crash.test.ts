@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { finish, type SseEvent, TestDaemon, workload } from '../daemon.js';
+import { seed } from '../../fixtures/seed.js';
 
 const volumes = '/v1/namespaces/default/volumes';
-const seed = Number(process.env.KEDGE_SEED ?? Date.now() % 100_000);
 
 /** A small seeded generator: the seed is printed, and KEDGE_SEED repeats it. */
 function dice(): () => number {

@@ -1,14 +1,16 @@
+import { seed } from '../../fixtures/seed.js';
 /** The file systems of the cloud drivers. */
 const all = ['ext4', 'xfs'] as const;
 
-const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
+/** Whether all checks run on all file systems. */
+export const isWhole = process.env['KEDGE_CLOUD_CONFORMANCE'] === 'all';
 
 /**
  * The file systems on which the conformance suite of a cloud driver runs: all with KEDGE_CLOUD_CONFORMANCE=all, otherwise
  * one that the seed selects. `position` distinguishes the drivers, so that a run covers each file system with one of them.
  */
 export function sampledFileSystems(position: number): readonly (typeof all)[number][] {
-  if (process.env['KEDGE_CLOUD_CONFORMANCE'] === 'all') return all;
+  if (isWhole) return all;
   return all.filter((_, index) => index === (seed + position) % all.length);
 }
 

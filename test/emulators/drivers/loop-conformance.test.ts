@@ -9,7 +9,8 @@ import { cleanUp, requireDevices } from '../../drivers/devices.js';
 import { specifiedPermissions as keyPermissions } from '../cloud3/machine.js';
 import { specifiedCalls, specifiedCallsIn, unspecifiedCalls } from '../schema/specified-calls.js';
 import { driverNames } from '../sweep/emulated-cloud.js';
-import { printSample, sampledFileSystems } from './file-systems.js';
+import { half } from '../../fixtures/seed.js';
+import { isWhole, printSample, sampledFileSystems } from './file-systems.js';
 import { clockOfShortPolls, parametersOf, ServedCloud } from './served-cloud.js';
 import { withShortPolls } from './short-polls.js';
 
@@ -40,6 +41,7 @@ for (const [position, provider] of (['cloud1', 'cloud2', 'cloud3', 'cloud4'] as 
         await driver?.find?.({ parameters, node, signal, handle }).catch(() => undefined);
       });
       after(async () => {
+        console.log(`      ${sample.length} of ${checks.length} checks`);
         for (const line of leftOut) console.log(`      left out: ${line}`);
         await cloud?.close();
         if (folder) await cleanUp(folder);
@@ -65,22 +67,27 @@ for (const [position, provider] of (['cloud1', 'cloud2', 'cloud3', 'cloud4'] as 
         callTimeoutMs: 20_000,
         cancelTimeoutMs: 2_000,
       };
-      for (const { name, behaviour, run } of driverConformance(options))
+      const checks = driverConformance(options);
+      const sample = isWhole ? checks : half(checks);
+      for (const { name, behaviour, run } of sample)
         it(`${name}: ${behaviour}`, async () => {
           const outcome = await run();
           if (outcome.type === 'leftOut') leftOut.push(`${name}: ${outcome.reason}`);
         });
-      it('makes the calls of the specification and no others, and leaves nothing behind', async () => {
+      it('makes calls of the specification only, and leaves nothing behind', async () => {
         const { requests, emulator } = cloud.running;
         expect(unspecifiedCalls(provider, requests)).to.deep.equal([]);
         // An operation is polled, so that no request waits for its end.
         const expected = specifiedCalls[provider].filter((call) => !call.endsWith('/wait'));
-        expect(specifiedCallsIn(provider, requests)).to.deep.equal(expected);
+        const made = specifiedCallsIn(provider, requests);
+        if (isWhole) expect(made).to.deep.equal(expected);
+        else expect(expected).to.include.members([...made]);
         // The path of cloud3 is the same for each action. Tags are part of the requests that create.
         if (provider === 'cloud3') {
           const actions = new Set(requests.map(({ action = '' }) => `ec2:${action}`));
           const permitted = keyPermissions.filter((each) => each !== 'ec2:CreateTags');
-          expect([...actions]).to.have.members(permitted);
+          if (isWhole) expect([...actions]).to.have.members(permitted);
+          else expect(permitted).to.include.members([...actions]);
         }
         expect(emulator.violations).to.deep.equal([]);
         // cloud1 looks for the snapshot of a lost answer in the snapshots of each volume.

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { driverNames, EmulatedCloud } from '../sweep/emulated-cloud.js';
 import { type Deletion, runDeletion, type Trouble, troubles } from './deletion.js';
+import { seed } from '../../fixtures/seed.js';
 
-const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
 /** Number of takeovers of each driver; `all` of them as a soak. */
 const wanted = process.env['KEDGE_TAKEOVERS'] ?? '12';
 const names = Object.keys(troubles) as readonly Trouble[];

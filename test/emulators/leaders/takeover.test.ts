@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { driverNames, EmulatedCloud } from '../sweep/emulated-cloud.js';
 import { changes, ends, type Takeover, takeOver } from './takeover.js';
+import { seed } from '../../fixtures/seed.js';
 
-const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
 /** Number of takeovers of each driver; `all` of them as a soak. */
 const wanted = process.env['KEDGE_TAKEOVERS'] ?? '20';
 const moments = ['before', 'after'] as const;

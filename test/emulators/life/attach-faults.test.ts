@@ -7,8 +7,8 @@ import type { ProviderName } from '../index.js';
 import { CloudMachine, providers, secrets, sizes } from './cloud-machine.js';
 import { WrittenVolume } from './written-volume.js';
 import { driverNames } from '../sweep/emulated-cloud.js';
+import { seed } from '../../fixtures/seed.js';
 
-const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
 const whole = process.env['KEDGE_CLOUD_LIFE'] === 'all';
 const faults = Object.entries(eightFaults);
 const all = providers.flatMap((provider) =>

@@ -7,6 +7,7 @@ import { CloudMachine, providers, secrets, sizes } from './cloud-machine.js';
 import { growsExt4Online } from './ext4-growth.js';
 import { WrittenVolume } from './written-volume.js';
 import { driverNames } from '../sweep/emulated-cloud.js';
+import { seed } from '../../fixtures/seed.js';
 
 const base = '/v1/namespaces/default';
 const gib = 2 ** 30;
@@ -14,7 +15,6 @@ const gib = 2 ** 30;
 const all = providers.flatMap((provider) =>
   (['ext4', 'xfs'] as const).map((fsType) => ({ provider, fsType })),
 );
-const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
 const whole = process.env['KEDGE_CLOUD_LIFE'] === 'all';
 const chosen = all.filter((_, index) => whole || index === seed % all.length);
 

@@ -5,8 +5,8 @@ import { requireDevices } from '../../drivers/devices.js';
 import { CloudMachine, providers, sizes } from './cloud-machine.js';
 import { WrittenVolume } from './written-volume.js';
 import { driverNames } from '../sweep/emulated-cloud.js';
+import { seed } from '../../fixtures/seed.js';
 
-const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
 const whole = process.env['KEDGE_CLOUD_LIFE'] === 'all';
 const chosen = providers.filter((_, index) => whole || index === seed % providers.length);
 const deviceMs = 2_000;

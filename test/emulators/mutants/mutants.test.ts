@@ -17,9 +17,9 @@ import { withShortPolls } from '../drivers/short-polls.js';
 import type { ProviderName } from '../index.js';
 import { EmulatedSubject } from '../sweep/emulated-subject.js';
 import { driverNames } from '../sweep/emulated-cloud.js';
+import { seed, shuffled } from '../../fixtures/seed.js';
 
 const whole = process.env['KEDGE_CLOUD_MUTANTS'] === 'all';
-const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
 const token = 'dop_v1_token-of-the-mutants';
 const node = 'conformance';
 
@@ -88,11 +88,7 @@ for (const provider of providers)
 
 /** Mutants in an order that seed and driver select. */
 function order(all: readonly Mutant[], provider: ProviderName): readonly Mutant[] {
-  const random = seededRandom(seed + providers.indexOf(provider));
-  return all
-    .map((mutant) => ({ mutant, at: random.next() }))
-    .sort((a, b) => a.at - b.at)
-    .map(({ mutant }) => mutant);
+  return shuffled(all, seededRandom(seed + providers.indexOf(provider)));
 }
 
 /** All, or as many as it takes until one is killed: another provider leaves some out. */

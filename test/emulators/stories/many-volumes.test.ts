@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import type { Transport } from '@kedge/driver-sdk/provider';
 import { driverNames } from '../sweep/emulated-cloud.js';
 import { CloudWorld } from './cloud-world.js';
+import { seed } from '../../fixtures/seed.js';
 
-const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
 /** Number of volumes of one class; with it, every provider is tested. */
 const given = process.env['KEDGE_CLOUD_VOLUMES'];
 const count = Number(given ?? 500);

@@ -7,11 +7,11 @@ import { TestDaemon } from '../../acceptance/daemon.js';
 import { credentialKeys, labelsOf, parametersOf, tokenOf } from '../drivers/served-cloud.js';
 import { type ProviderName, type RunningEmulator, startEmulator } from '../index.js';
 import { driverNames } from '../sweep/emulated-cloud.js';
+import { seed } from '../../fixtures/seed.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
 const whole = process.env['KEDGE_CLOUD_CLUSTERS'] === 'all';
-const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
 const providers = ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const;
 const chosen = providers.filter((_, n) => whole || n === seed % providers.length);
 /** Volumes of each daemon. With all of them the daemons wait for the provider's rate limit together. */

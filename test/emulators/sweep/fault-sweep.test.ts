@@ -6,6 +6,7 @@ import { eightFaults, type Fault } from '../core/faults.js';
 import { unspecifiedCalls } from '../schema/specified-calls.js';
 import { EmulatedCloud, sweepAccount, testToken } from './emulated-cloud.js';
 import { LifeCycle } from './life-cycle.js';
+import { seed } from '../../fixtures/seed.js';
 
 /** The common faults, an answer without its body, and an action whose record stays running after its effect. */
 const faults: Readonly<Record<string, Fault>> = {
@@ -23,7 +24,6 @@ const atOnce = { cloud1: 16, cloud2: 16, cloud3: 2, cloud4: 4 } as const;
 /** One of so many cases is run, unless all are requested: all of cloud3 and of cloud4 take minutes. */
 const sampled = { cloud1: 1, cloud2: 1, cloud3: 6, cloud4: 6 } as const;
 const whole = process.env['KEDGE_FAULT_SWEEP'] === 'all';
-const seed = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
 
 /** Number of actions that the test may end for one that never ends: a modification is followed by an optimization. */
 const endedMax = { cloud1: 1, cloud2: 1, cloud3: 2, cloud4: 1 } as const;

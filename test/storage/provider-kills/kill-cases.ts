@@ -1,3 +1,4 @@
+import { shuffled } from '../../fixtures/seed.js';
 import type { Random } from 'kedge';
 import { type OperationKind, operationKinds } from '@kedge/driver-sdk';
 
@@ -34,11 +35,8 @@ export interface KillCase {
 
 /** Every kind of operation at every time, in a random order. */
 export function killCases(random: Random): readonly KillCase[] {
-  return operationKinds
-    .flatMap((kind) => moments.map((moment) => ({ kind, moment })))
-    .map((one) => ({ one, at: random.next() }))
-    .sort((a, b) => a.at - b.at)
-    .map(({ one }) => one);
+  const all = operationKinds.flatMap((kind) => moments.map((moment) => ({ kind, moment })));
+  return shuffled(all, random);
 }
 
 /** The description of a case. */

@@ -11,8 +11,8 @@ import { cleanUp, requireDevices } from '../../drivers/devices.js';
 import { ProviderProcess } from '../../drivers/provider/process.js';
 import { describeCase, type KillCase, killCases } from './kill-cases.js';
 import { Scene } from './scene.js';
+import { seed } from '../../fixtures/seed.js';
 
-const seed = Number(process.env.KEDGE_SEED ?? Date.now() % 100_000);
 const all = killCases(seededRandom(seed));
 const count = process.env.KEDGE_PROVIDER_KILLS ?? '6';
 const sampled = count === 'all' ? all : all.slice(0, Number(count));

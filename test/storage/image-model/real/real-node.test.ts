@@ -2,6 +2,7 @@ import { seededRandom } from 'kedge';
 import { requireDevices } from '../../../drivers/devices.js';
 import { ImageWorld } from '../world.js';
 import { RealMachine } from './real-machine.js';
+import { seed as draw } from '../../../fixtures/seed.js';
 
 /** Seeds of the complete run; shorter runs draw theirs from these. */
 const wholeRun = 50;
@@ -42,7 +43,6 @@ describe('images of this machine under random users and kills', function () {
   it('keep acknowledged records, one user per volume and complete snapshots, and leave no resources', async () => {
     if (onlySeed !== undefined) return live(Number(onlySeed));
     const count = Math.min(sampleSize, wholeRun);
-    const draw = Number(process.env['KEDGE_SEED'] ?? Date.now() % 100_000);
     const first = Math.floor(seededRandom(draw).next() * wholeRun);
     console.log(`    ${count} of ${wholeRun} seeds, drawn by KEDGE_SEED=${draw}`);
     for (let n = 0; n < count; n += 1) await live(((first + n) % wholeRun) + 1);
