@@ -5,7 +5,7 @@ import { relations, type Subject } from './references.js';
 import { groups, run } from './run.js';
 
 /** `all`, or the number of cases drawn per kind. */
-const extent = process.env['KEDGE_NEVER_STUCK'] ?? '20';
+const extent = process.env['KEDGE_NEVER_STUCK'] ?? '12';
 const seed = Number(process.env['KEDGE_SEED'] ?? 1);
 /** Runs the cases whose names it matches, instead of a sample. */
 const only = process.env['KEDGE_NEVER_STUCK_CASE'];

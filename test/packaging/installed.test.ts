@@ -47,10 +47,10 @@ describe('Kedge installed outside a checkout', function () {
       tarball = (await releaseTarballs()).get('@kedge/cmd') ?? '';
     });
 
-    /** Installs the one tarball; the packages of others come from the registry. */
+    /** Installs the one tarball; the packages of others come from npm's cache or the registry. */
     async function install(context: Mocha.Context, folder: string, args: string): Promise<void> {
       mkdirSync(folder);
-      const line = `cd "${folder}" && npm install --no-audit --no-fund --loglevel=error ${args} "${tarball}"`;
+      const line = `cd "${folder}" && npm install --prefer-offline --no-audit --no-fund --loglevel=error ${args} "${tarball}"`;
       const { code, stderr } = await finish('sh', ['-c', line]);
       if (code === 0) return;
       if (process.env['CI']) expect.fail(stderr);
