@@ -1,9 +1,12 @@
 import type { WorkloadState } from '../runtime/runtime.js';
 import type { ContainerInspection } from './engine/engine-containers.js';
+import type { RunIdentity } from './run-identity.js';
 import { MemoryLimitEnds, type MemoryLimitEndsOptions } from './limits/memory-limit-ends.js';
 import type { EngineStarts } from './outages/engine-starts.js';
 import type { LoggedRun } from './logs/run-log.js';
 import { StartRefusals } from './start-refusal.js';
+
+type Running = Extract<WorkloadState, { state: 'running' }>;
 
 /** Dependencies of {@link ContainerEnds}. */
 export interface ContainerEndsOptions extends MemoryLimitEndsOptions {
@@ -20,6 +23,17 @@ export class ContainerEnds {
     this.#options = options;
     this.#refusals = new StartRefusals(options.engine.containers, options.signal);
     this.#memory = new MemoryLimitEnds(options);
+  }
+
+  /** Records the event of the engine that a container reached its memory limit. */
+  memoryLimitReported(run: RunIdentity, container: string): void {
+    void this.#memory.reported(run, container);
+  }
+
+  /** Adds to the state of a running workload the cause of the previous end, if it became known too late for that end. */
+  async ofPrevious(id: string, state: Running): Promise<Running> {
+    const isKnown = await this.#memory.becameKnown({ id, run: state.run - 1 });
+    return isKnown ? { ...state, previousEnd: { exitCode: 137, reason: 'OOMKilled' } } : state;
   }
 
   /** The state of an ended workload with the cause of its end; `ending` until it is known. @throws EngineError */

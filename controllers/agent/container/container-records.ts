@@ -21,8 +21,8 @@ async function readNumber(file: string): Promise<number | undefined> {
 /**
  * The node's records of its containers, readable without the engine, one folder per workload: the workloads that may
  * exist, the number of their last run, whether the outcome of its start is known, the boot of the machine in which a
- * run was started, when a stop of a run was requested, and whether a run ended at its memory limit. A run and a stop
- * request are recorded before the call to the engine, an outcome after it.
+ * run was started, when a stop of a run was requested, whether a run reached its memory limit, and whether its end was
+ * handled as unexplained. A run and a stop request are recorded before the call to the engine, an outcome after it.
  */
 export class ContainerRecords {
   readonly #directory: string;
@@ -51,14 +51,13 @@ export class ContainerRecords {
   }
 
   /**
-   * Records a run before its start. Removes the stop requests, ends at a memory limit and boots of all runs except the
-   * previous one.
+   * Records a run before its start. Removes the records of the stops, ends and boots of all runs except the previous one.
    */
   async begin(id: string, run: number, bootId: string): Promise<void> {
     const folder = this.#folder(id);
     await makeDirectory(folder, 0o700);
     for (const name of await readdir(folder))
-      if (/^(stop|memory|boot)-/.test(name) && !name.endsWith(`-${run - 1}`))
+      if (/^(stop|memory|killed|boot)-/.test(name) && !name.endsWith(`-${run - 1}`))
         await rm(join(folder, name), { force: true });
     await this.#write(join(folder, `boot-${run}`), bootId);
     await this.#write(join(folder, 'last-run'), run);
@@ -93,18 +92,31 @@ export class ContainerRecords {
     await this.#write(join(folder, `stop-${run}`), now);
   }
 
-  /** Whether it is recorded that a run ended at its memory limit. */
-  async endedAtMemoryLimit(id: string, run: number): Promise<boolean> {
+  /** Whether it is recorded that a run reached its memory limit. */
+  async reachedMemoryLimit(id: string, run: number): Promise<boolean> {
     return (await readNumber(join(this.#folder(id), `memory-${run}`))) !== undefined;
   }
 
   /**
-   * Records that a run ended at its memory limit, because the engine forgets it. The workload may have been removed
+   * Records that a run reached its memory limit, because the engine forgets it. The workload may have been removed
    * meanwhile.
    * @throws Error ENOENT if there are no records of the workload
    */
   memoryLimitReached(id: string, run: number, now: number): Promise<void> {
     return this.#write(join(this.#folder(id), `memory-${run}`), now);
+  }
+
+  /** Whether {@link killedUnexplained} recorded a run. */
+  async wasKilledUnexplained(id: string, run: number): Promise<boolean> {
+    return (await readNumber(join(this.#folder(id), `killed-${run}`))) !== undefined;
+  }
+
+  /**
+   * Records that a run was killed and that its end was handled without a cause.
+   * @throws Error ENOENT if there are no records of the workload
+   */
+  killedUnexplained(id: string, run: number, now: number): Promise<void> {
+    return this.#write(join(this.#folder(id), `killed-${run}`), now);
   }
 
   /** Removes the records of a workload. */

@@ -115,15 +115,14 @@ export class ContainerRuntime implements Runtime, Holders {
     this.#outages = new EngineOutages(clock, new OutageRecord(directory, logger));
     const outages = this.#outages;
     this.#ends = new ContainerEnds({
-      ...{ engine, clock, logger, signal },
-      records: this.#records,
+      ...{ engine, clock, logger, records, signal },
       starts: new EngineStarts({ engine, outages, records: this.#records, boot }),
       onKnown: (id) => this.#changed(id),
     });
     this.#watch = new EngineWatch({
-      outages,
-      ...{ engine, cluster, clock, logger },
+      ...{ engine, cluster, clock, logger, outages },
       onChange: (id) => this.#changed(id),
+      onMemoryLimit: (run, container) => this.#ends.memoryLimitReported(run, container),
       onGap: () => void this.#allChanged(),
     });
   }
@@ -172,9 +171,9 @@ export class ContainerRuntime implements Runtime, Holders {
     // An engine that did not answer the start recorded the error of its own stop. The start is repeated.
     if (state.state === 'startFailed' && (await this.#records.unsettledRun(id)) === found.run)
       return { state: 'absent' };
-    if (state.state === 'running') return withLimits(engine, state, inspection, signal);
-    if (state.state !== 'exited') return state;
-    return this.#ends.of(id, found, inspection, state);
+    if (state.state === 'exited') return this.#ends.of(id, found, inspection, state);
+    if (state.state !== 'running') return state;
+    return this.#ends.ofPrevious(id, await withLimits(engine, state, inspection, signal));
   }
 
   async requestStop(id: string, graceMs: number): Promise<StopProgress> {
@@ -220,6 +219,7 @@ export class ContainerRuntime implements Runtime, Holders {
     const wasStarted = runs.length > 0 || (await this.#records.lastRun(id)) > 0;
     for (const { container } of runs) await containers.remove(container, this.#closing.signal);
     this.#starts.forget(id);
+    this.#stops.forget(id);
     await this.#records.remove(id);
     if (wasStarted) await this.#removeNetwork();
     await this.#commands.endLeft();

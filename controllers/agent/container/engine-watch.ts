@@ -2,7 +2,7 @@ import { type Clock, type Logger, messageOf, sleep } from 'kedge';
 import type { EngineOutages } from './outages/engine-outages.js';
 import { engineStartedAt } from './outages/engine-starts.js';
 import type { EngineClient } from './engine/engine-client.js';
-import { runOf } from './run-identity.js';
+import { type RunIdentity, runOf } from './run-identity.js';
 
 /** Dependencies of {@link EngineWatch}. */
 export interface EngineWatchOptions {
@@ -13,6 +13,8 @@ export interface EngineWatchOptions {
   readonly outages: EngineOutages;
   /** Called when a workload may have changed. */
   readonly onChange: (id: string) => void;
+  /** Called when the engine reports that a container reached its memory limit, in place of `onChange`. */
+  readonly onMemoryLimit: (run: RunIdentity, container: string) => void;
   /** Called when every workload may have changed, because the engine was unavailable or events were missed. */
   readonly onGap: () => void;
 }
@@ -45,7 +47,8 @@ export class EngineWatch {
   }
 
   async #run(): Promise<void> {
-    const { clock, cluster, engine, logger, onChange, onGap, outages } = this.#options;
+    const { clock, cluster, engine, logger, onChange, onGap, onMemoryLimit, outages } =
+      this.#options;
     const { signal } = this.#stop;
     let waitMs = firstWaitMs;
     let isAway = false;
@@ -62,11 +65,12 @@ export class EngineWatch {
           waitMs = firstWaitMs;
           onGap();
         };
-        for await (const { action, attributes } of engine.events(signal, opened)) {
+        for await (const { action, attributes, id } of engine.events(signal, opened)) {
           const run = runOf(attributes);
           if (run?.cluster !== cluster) continue;
           if (action === 'die') outages.seen();
-          onChange(run.id);
+          if (action === 'oom') onMemoryLimit(run, id);
+          else onChange(run.id);
         }
       } catch (error) {
         if (signal.aborted) return;

@@ -161,6 +161,14 @@ describe('a restart of the agent', () => {
     // A power failure ended it: the pair of code and reason stays one of a single end.
     expect(await end(undefined, {})).to.include(limit);
     expect(await end(1, {})).to.include({ exitCode: 1, exitReason: '' });
+    // The cause of a kill that became known after the next start.
+    expect(await end(137, {})).to.include({ exitCode: 137, exitReason: '' });
+    const state = runtime.states.get(uid);
+    if (state?.state !== 'running') throw new Error('it does not run');
+    const previousEnd = { exitCode: 137, reason: 'OOMKilled' } as const;
+    runtime.become(uid, { ...state, previousEnd });
+    await settle();
+    expect(await store.get(instances, key)).to.include({ ...limit, status: 'Running' });
   });
 
   for (const [restartPolicy, exitCode] of [

@@ -130,7 +130,7 @@ export class InstanceNotes {
     const { container, image, ip } = state;
     const hostPorts = hostPortsOf(instance, state);
     const runs = container ? `container ${container.slice(0, 12)}` : `process ${state.pid}`;
-    const { unenforced, changedLimits, impaired } = state;
+    const { unenforced, changedLimits, impaired, previousEnd } = state;
     const ready = impaired
       ? noted('Ready', false, impaired.reason, impaired.message)
       : readyInMs > 0
@@ -176,6 +176,7 @@ export class InstanceNotes {
       ...((ip !== undefined || instance.ip) && { ip: ip ?? '' }),
       ...((hostPorts.length > 0 || instance.hostPorts) && { hostPorts }),
       ...(backoff ? { backoff } : {}),
+      ...(previousEnd && { exitCode: previousEnd.exitCode, exitReason: previousEnd.reason }),
     });
   }
 }

@@ -94,6 +94,8 @@ export type WorkloadState =
        * of the cluster.
        */
       readonly impaired?: { readonly reason: 'Paused' | 'NetworkLost'; readonly message: string };
+      /** The end of its previous run, if its cause became known only after that end was returned. */
+      readonly previousEnd?: { readonly exitCode: number; readonly reason: 'OOMKilled' };
       /** Milliseconds since the epoch. */
       readonly startedAt: number;
     }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -10,6 +10,7 @@ import { ContainerRecords } from '../container-records.js';
 import { EngineClient } from '../engine/engine-client.js';
 import type { ContainerInspection } from '../engine/engine-containers.js';
 import { limitsIn } from '../engine/engine-limits.js';
+import { MemoryKills } from './memory-kills.js';
 import { MemoryLimitEnds } from './memory-limit-ends.js';
 
 describe('an end of a container at its memory limit', () => {
@@ -27,8 +28,10 @@ describe('an end of a container at its memory limit', () => {
   /** Ids of the workloads of which the listener was notified. */
   let notified: string[];
   const oom = `{"Type":"container","Action":"oom","Actor":{"ID":"${killed.id}"}}\n`;
+  const kernelLog = (): string => join(directory, 'kmsg');
   const open = (): MemoryLimitEnds =>
     new MemoryLimitEnds({
+      kills: new MemoryKills(kernelLog()),
       engine: new EngineClient({ socketPath: engine.socketPath, clock }),
       records: new ContainerRecords(directory),
       ...{ clock, logger: silentLogger, signal: closing.signal },
@@ -77,6 +80,56 @@ describe('an end of a container at its memory limit', () => {
     });
     expect(await open().include(run, killed), 'of another process').to.equal(true);
     expect(queries).to.have.length(1);
+  });
+
+  it('is known from the log of the kernel, without the engine and without a wait, also after a restart', async () => {
+    await writeFile(
+      kernelLog(),
+      `6,1,1,-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),oom_memcg=/docker/${killed.id},task_memcg=/docker/${killed.id},task=sh,pid=1,uid=0\n`,
+    );
+    const other = { ...killed, id: 'f'.repeat(64) };
+    expect(await ends.include({ ...run, run: 2 }, other), 'another').to.equal(undefined);
+    expect(await ends.include(run, killed)).to.equal(true);
+    await rm(kernelLog());
+    expect(await open().include(run, killed)).to.equal(true);
+    expect(await ends.becameKnown(run), 'after its end was handled').to.equal(false);
+  });
+
+  it('that was handled as unexplained is known once the engine reports it, however late', async () => {
+    engine.answer = (_request, response) => {
+      response.writeHead(200).end();
+    };
+    expect(await result()).to.equal(false);
+    expect(await ends.becameKnown(run)).to.equal(false);
+    notified.length = 0;
+    await ends.reported(run, killed.id);
+    expect(notified).to.deep.equal([run.id]);
+    expect(await ends.include(run, killed)).to.equal(true);
+    expect(await ends.becameKnown(run)).to.equal(true);
+    expect(await open().include(run, killed), 'of another process').to.equal(true);
+    expect(await open().becameKnown(run), 'of another process').to.equal(true);
+  });
+
+  it('is known without a search if the engine reported the limit before', async () => {
+    await ends.reported(run, killed.id);
+    expect(await ends.include(run, killed)).to.equal(true);
+    expect(await ends.becameKnown(run)).to.equal(false);
+    expect(engine.calls).to.deep.equal([]);
+  });
+
+  it('is known if the engine reports it while the search has no answer', async () => {
+    let end: (() => void) | undefined;
+    engine.answer = (_request, response) => {
+      response.writeHead(200).flushHeaders();
+      end = () => response.end();
+    };
+    expect(await ends.include(run, killed)).to.equal(undefined);
+    await eventually('the query', () => end !== undefined);
+    await ends.reported(run, killed.id);
+    expect(await ends.include(run, killed)).to.equal(true);
+    end?.();
+    await eventually('the end of the search', () => notified.length === 2);
+    expect(await ends.include(run, killed)).to.equal(true);
   });
 
   it('is searched once for all callers, who do not wait, until the engine ends its answer', async () => {

@@ -3,8 +3,12 @@ import type { ContainerRecords } from '../container-records.js';
 import type { EngineClient } from '../engine/engine-client.js';
 import type { ContainerInspection } from '../engine/engine-containers.js';
 import type { RunIdentity } from '../run-identity.js';
+import { MemoryKills } from './memory-kills.js';
 
-/** The engine reports that a container reached its memory limit at most this long after it reported the end. */
+/**
+ * The next run waits this long for the report that a container reached its memory limit. The engine usually sends it
+ * earlier than that. A later report corrects the cause of the end.
+ */
 const reportMs = 2_000;
 /** The engine reports an end at most this long after it. On a slow machine it took 0.7 s. */
 const delayMaxMs = 10_000;
@@ -24,13 +28,22 @@ export interface MemoryLimitEndsOptions {
   readonly logger: Logger;
   /** Ends all searches. */
   readonly signal: AbortSignal;
-  /** Called with the id of a workload when a search has ended. */
+  /** The kills that the kernel logged. Default: those of this machine. */
+  readonly kills?: MemoryKills;
+  /** Called with the id of a workload when a search has ended, or its limit was reported. */
   readonly onKnown: (id: string) => void;
 }
 
-/** Detects runs that were killed at their memory limit. */
+type Run = Pick<RunIdentity, 'id' | 'run'>;
+
+/**
+ * Detects runs that were killed at their memory limit. The engine marks a container only if it learns of the limit
+ * before the end. It may send its event later, and loses it if it is busy or stopped. The log of the kernel has the kill
+ * before the end, but only root may read it, and it describes a limited number of kills. Each source is sufficient.
+ */
 export class MemoryLimitEnds {
   readonly #options: MemoryLimitEndsOptions;
+  readonly #kills: MemoryKills;
   /** Results by container; undefined while it is searched. */
   readonly #known = new Map<string, boolean | undefined>();
   readonly #waiting: (() => void)[] = [];
@@ -38,24 +51,23 @@ export class MemoryLimitEnds {
 
   constructor(options: MemoryLimitEndsOptions) {
     this.#options = options;
+    const { kills = new MemoryKills(), signal } = options;
+    this.#kills = kills;
+    signal.addEventListener('abort', () => kills.close(), { once: true });
   }
 
   /**
-   * Whether a run that ended without a request was killed at its memory limit. The engine marks the container only if
-   * it learns of the limit before the end, but sends its event in both cases. Undefined until the event has come or is
-   * no longer expected; the caller is notified. The result is recorded, because the engine loses its events when it
-   * stops.
+   * Whether a run that ended without a request was killed at its memory limit. Undefined until the event has come or is
+   * no longer awaited; the caller is notified. The result is recorded, because the engine loses its events when it
+   * stops. False may become true: see {@link becameKnown}.
    */
-  async include(
-    { id, run }: Pick<RunIdentity, 'id' | 'run'>,
-    found: ContainerInspection,
-  ): Promise<boolean | undefined> {
+  async include({ id, run }: Run, found: ContainerInspection): Promise<boolean | undefined> {
     if (found.outOfMemory) return true;
     const { exitCode, finishedAt, startedAt, limits } = found;
     if (exitCode !== sigkilled || limits.memoryBytes === 0) return false;
     if (startedAt === undefined || finishedAt === undefined) return false;
     if (this.#known.has(found.id)) return this.#known.get(found.id);
-    if (await this.#options.records.endedAtMemoryLimit(id, run)) return true;
+    if (await this.#isRecorded({ id, run }, found.id)) return true;
     // A concurrent caller may have begun the search meanwhile.
     if (this.#known.has(found.id)) return this.#known.get(found.id);
     if (this.#known.size >= knownMax) this.#forget();
@@ -68,13 +80,53 @@ export class MemoryLimitEnds {
     return undefined;
   }
 
+  /**
+   * Records that the engine reported the limit of a run: before its end, or after the search for its cause. The caller is
+   * notified.
+   */
+  async reported({ id, run }: Run, container: string): Promise<void> {
+    if (this.#options.signal.aborted) return;
+    await this.#record({ id, run });
+    if (this.#known.has(container)) this.#known.set(container, true);
+    this.#options.onKnown(id);
+  }
+
+  /** Whether {@link include} returned false for a run whose limit was reported later. */
+  async becameKnown({ id, run }: Run): Promise<boolean> {
+    const { records } = this.#options;
+    return (
+      (await records.wasKilledUnexplained(id, run)) && (await records.reachedMemoryLimit(id, run))
+    );
+  }
+
+  /** Whether the records or the kernel have the limit of a run. */
+  async #isRecorded(run: Run, container: string): Promise<boolean> {
+    const { records } = this.#options;
+    if (await records.reachedMemoryLimit(run.id, run.run)) return true;
+    if (!(await this.#kills.include(container))) return false;
+    await this.#record(run);
+    return true;
+  }
+
+  /** Records that a run reached its limit. The record is needed only after a restart of this process. */
+  async #record({ id, run }: Run): Promise<void> {
+    const { clock, logger, records } = this.#options;
+    try {
+      if (!(await records.reachedMemoryLimit(id, run)))
+        await records.memoryLimitReached(id, run, clock.now());
+    } catch (error) {
+      // The workload was removed meanwhile, or the disk is full.
+      logger.debug('a reached memory limit is not recorded', { id, error: messageOf(error) });
+    }
+  }
+
   #forget(): void {
     for (const [container, result] of this.#known)
       if (result !== undefined) this.#known.delete(container);
   }
 
   async #search(
-    { id, run }: Pick<RunIdentity, 'id' | 'run'>,
+    { id, run }: Run,
     container: string,
     times: { readonly sinceMs: number; readonly untilMs: number },
   ): Promise<void> {
@@ -86,7 +138,7 @@ export class MemoryLimitEnds {
     try {
       await this.#turn();
       reached = await this.#options.engine.hasEvent(container, 'oom', times, linked.signal);
-      if (reached) await records.memoryLimitReached(id, run, clock.now());
+      if (reached) await this.#record({ id, run });
     } catch (error) {
       // An engine that can't answer must not delay the next run: the event is only the reason of this end.
       const label = { container, error: messageOf(error) };
@@ -97,7 +149,13 @@ export class MemoryLimitEnds {
       this.#waiting.shift()?.();
     }
     if (signal.aborted) return;
-    this.#known.set(container, reached);
+    if (!reached)
+      await records.killedUnexplained(id, run, clock.now()).catch((error: unknown) => {
+        // Without the record, a later report does not correct the cause in the status of the next run.
+        logger.debug('an unexplained end is not recorded', { id, error: messageOf(error) });
+      });
+    // It may have been reported to this process during the search.
+    this.#known.set(container, reached || this.#known.get(container) === true);
     onKnown(id);
   }
 

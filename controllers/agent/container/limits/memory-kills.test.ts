@@ -1,0 +1,82 @@
+import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { memoryKillIn, MemoryKills } from './memory-kills.js';
+
+const id = '0c9b139e7478dbbb14ac2b0c49098aeeed9d44204bf6ed03092d4172eb79f8ea';
+const other = 'f'.repeat(64);
+
+/** A record of the kernel about a kill at the limit of one control group, of a process in another. */
+function killed(limited: string, victim = limited, constraint = 'CONSTRAINT_MEMCG'): string {
+  return `6,42,6411,-;oom-kill:constraint=${constraint},nodemask=(null),cpuset=${id},mems_allowed=0,oom_memcg=${limited},task_memcg=${victim},task=sh,pid=5791,uid=0`;
+}
+
+describe('kills at a memory limit in the log of the kernel', () => {
+  let directory: string;
+  let file: string;
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'kedge-kernel-log-'));
+    file = join(directory, 'kmsg');
+  });
+  afterEach(() => rm(directory, { recursive: true }));
+
+  it('name the container whose control group has the limit, for both drivers of control groups', () => {
+    expect(memoryKillIn(killed(`/docker/${id}`))).to.equal(id);
+    expect(memoryKillIn(killed(`/system.slice/docker-${id}.scope`))).to.equal(id);
+    expect(memoryKillIn(killed(`/docker/${id}`, `/docker/${id}/init`))).to.equal(id);
+  });
+
+  it('of others do not: of a group above or below a container, of the machine, or in a message of a process', () => {
+    for (const line of [
+      killed('/docker', `/docker/${id}`),
+      killed(`/docker/${id}/init`),
+      killed(`/docker/a${id}`),
+      killed('/', `/docker/${id}`, 'CONSTRAINT_NONE'),
+      `6,43,6412,-;Memory cgroup out of memory: Killed process 5791 (sh) total-vm:38112kB`,
+      `6,44,6413,-;Memory cgroup stats for /docker/${id}:`,
+      '',
+    ])
+      expect(memoryKillIn(line), line).to.equal(undefined);
+    // A user's message begins after the semicolon, and its facility is not that of the kernel.
+    expect(memoryKillIn(`12,45,6414,-;web: ${killed(`/docker/${id}`)}`)).to.equal(undefined);
+    expect(memoryKillIn(killed(`/docker/${id}`).replace('6,42', '14,42'))).to.equal(undefined);
+  });
+
+  it('are read once, also those that are added later', async () => {
+    await writeFile(file, `6,1,1,-;booted\n${killed(`/docker/${id}`)}\n SUBSYSTEM=x\n`);
+    const kills = new MemoryKills(file);
+    expect(await Promise.all([kills.include(id), kills.include(other)])).to.deep.equal([
+      true,
+      false,
+    ]);
+    await appendFile(file, `${killed(`/docker/${other}`)}\n`);
+    expect(await kills.include(other)).to.equal(true);
+    kills.close();
+    expect(await kills.include(id), 'after the end').to.equal(true);
+  });
+
+  it('are found in a log that is longer than one read', async () => {
+    const noise = Array.from(
+      { length: 2_000 },
+      (_, n) => `6,${n},1,-;eth0: entered promiscuous mode`,
+    );
+    const lines = [...noise, killed(`/docker/${id}`), ...noise, killed(`/docker/${other}`), ''];
+    await writeFile(file, lines.join('\n'));
+    const kills = new MemoryKills(file);
+    expect(await kills.include(id)).to.equal(true);
+    expect(await kills.include(other)).to.equal(true);
+    kills.close();
+  });
+
+  it('are unknown without a log, or without a right to read it', async () => {
+    const absent = new MemoryKills(file);
+    expect(await absent.include(id)).to.equal(false);
+    absent.close();
+    // A directory can be opened and not read.
+    const unreadable = new MemoryKills(directory);
+    expect(await unreadable.include(id)).to.equal(false);
+    unreadable.close();
+  });
+});
