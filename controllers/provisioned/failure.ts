@@ -47,6 +47,15 @@ export function isAboutCredential(answer: Answer): boolean {
   return answer.outcome === 'CredentialsRejected' || hasNoCredential(answer);
 }
 
+/**
+ * Whether a call was refused without a look at the resource, so that its answer says nothing about an
+ * operation that an earlier call started: for its credential, for missing rights, or by a rate limit.
+ */
+export function isAboutCaller(answer: Answer): boolean {
+  const { outcome } = answer;
+  return outcome === 'PermissionDenied' || outcome === 'Throttled' || isAboutCredential(answer);
+}
+
 /** Whether the answer of a call confirms that this call did nothing. */
 export function isRefused(answer: Answer): boolean {
   return isRefusal(answer.outcome) || hasNoCredential(answer);

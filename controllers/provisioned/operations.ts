@@ -99,8 +99,14 @@ export async function hasOpenCall(
   { handle = '' }: { readonly handle?: string | undefined },
   operations: Operations,
 ): Promise<boolean> {
-  for (const kind of handle === '' ? everyCall : deletions)
-    if ((await operations.get(kind)) !== undefined) return true;
+  if (handle !== '') return hasOpenDeletion(operations);
+  for (const kind of everyCall) if ((await operations.get(kind)) !== undefined) return true;
+  return false;
+}
+
+/** Whether the provider accepted a deletion of a volume or snapshot whose end is not known. */
+export async function hasOpenDeletion(operations: Operations): Promise<boolean> {
+  for (const kind of deletions) if ((await operations.get(kind)) !== undefined) return true;
   return false;
 }
 

@@ -102,7 +102,7 @@ export const transitions = [
     'Deleting',
     'forgotten',
     'None',
-    'reclaim policy retain: once its node reported that the driver refuses the deletion',
+    'reclaim policy retain: a node reported a refusal, or there is no credential',
   ),
 ] as const satisfies readonly {
   readonly id: `S${number}`;

@@ -187,9 +187,25 @@ describe('snapshot plan', () => {
       'delete',
     ],
     [
-      'S11 goes on without a credential if it was created',
+      'S14 leaves the copy under retain if no deletion had a credential',
       situation({ ...refused('Unavailable', noCredential), status: 'Deleting', handle: 'h' }),
+      'forget',
+    ],
+    [
+      'S11 goes on without a credential while the copy is being deleted',
+      situation(
+        { ...refused('Unavailable', noCredential), status: 'Deleting', handle: 'h' },
+        { hasOpenCall: true },
+      ),
       'delete',
+    ],
+    [
+      'S10 goes on without a right while the copy is being deleted',
+      situation(
+        { ...refused('PermissionDenied'), status: 'Failed', handle: 'h' },
+        { hasOpenCall: true },
+      ),
+      'startDeleting',
     ],
     [
       'S10 goes on with a rejected credential while the copy is being deleted',

@@ -1,12 +1,8 @@
 import type { Volume } from '../volume/kind.js';
 import type { Snapshot } from './kind.js';
 import { isDeletionDone } from '../provisioned/conditions.js';
-import {
-  type Answer,
-  hasNoCredential,
-  isAboutCredential,
-  isRefusal,
-} from '../provisioned/failure.js';
+import { hasNoCredential, isAboutCaller, isRefusal } from '../provisioned/failure.js';
+import { deletionAnswer, isEarlierCallOpen } from './deletion-report.js';
 import { nextPhase, type NextSnapshotPhase } from './phases.js';
 import type { Reason } from '../reasons/index.js';
 import { quotedVolume, sourceDeleting, sourceMissing } from '../messages/storage.js';
@@ -46,16 +42,11 @@ export type SnapshotAction =
 /** Outcomes of a deletion that may be permanent: refused parameters, and a credential such as that of a closed account. */
 const lasting: readonly string[] = ['InvalidParameters', 'CredentialsRejected', 'PermissionDenied'];
 
-/** The answer of the last deletion call. */
-function deletionAnswer({ lastOperation }: Snapshot): Answer {
-  return lastOperation?.call === 'deleteSnapshot' ? lastOperation : { outcome: '', message: '' };
-}
-
 /** Whether the records of the calls for a snapshot decide about its removal. */
 export function dependsOnCalls(snapshot: Snapshot): boolean {
   const isDeleting = snapshot.metadata.deletionRequestedAt !== undefined;
   const isRetained = isDeleting && snapshot.reclaimPolicy === 'retain';
-  return isRetained && isAboutCredential(deletionAnswer(snapshot));
+  return isRetained && isAboutCaller(deletionAnswer(snapshot));
 }
 
 /** Whether a snapshot in deletion is removed without a deletion at its provider, because of its reclaim policy. */
@@ -64,10 +55,11 @@ function isKept({ snapshot, hasOpenCall }: SnapshotSituation): boolean {
   if (reclaimPolicy !== 'retain') return false;
   const answer = deletionAnswer(snapshot);
   // Such a call says nothing about an earlier one, which may be deleting the copy.
-  if (hasNoCredential(answer)) return handle === '' && !hasOpenCall;
+  if (hasNoCredential(answer)) return !hasOpenCall && !isEarlierCallOpen(snapshot);
   // A call that may have deleted the copy is repeated until its outcome is known.
   if (status === 'Deleting' && !isRefusal(answer.outcome)) return false;
-  if (handle !== '') return answer.outcome !== 'CredentialsRejected' || !hasOpenCall;
+  // A deletion that the provider accepted is carried out regardless of a later refusal of the caller.
+  if (handle !== '') return !isAboutCaller(answer) || !hasOpenCall;
   // Remains of an attempt without a handle are looked for, unless that is refused for a reason that may never end.
   return lasting.includes(answer.outcome);
 }

@@ -8,6 +8,9 @@ import { type Snapshot, snapshots } from './kind.js';
 const key = { namespace: 'default', name: 's' };
 const hour = 3_600_000;
 
+/** Answers that say nothing about an earlier call. */
+const kinds = ['Unavailable', 'CredentialsRejected', 'PermissionDenied', 'Throttled'] as const;
+
 describe('a snapshot whose calls get no credential', () => {
   let world: StorageWorld;
   beforeEach(async () => {
@@ -32,7 +35,7 @@ describe('a snapshot whose calls get no credential', () => {
     await modify(world.store, snapshots, key, (found) => ({ ...found, reclaimPolicy }));
     await settle();
   };
-  const failing = (kind: 'Unavailable' | 'CredentialsRejected'): void => {
+  const failing = (kind: (typeof kinds)[number]): void => {
     world.driver.failsOn = { createSnapshot: kind, deleteSnapshot: kind };
     world.driver.failsWith =
       kind === 'Unavailable' ? 'the class has no accessKeyId, and nothing answers' : 'no such key';
@@ -63,7 +66,7 @@ describe('a snapshot whose calls get no credential', () => {
       if (!isRemoved) await answered();
     });
 
-  for (const kind of ['Unavailable', 'CredentialsRejected'] as const)
+  for (const kind of kinds)
     it(`stays under retain while the provider carries out a deletion that it accepted, ${kind}`, async () => {
       await create();
       world.driver.slow = { deleteSnapshot: 1 };
@@ -88,13 +91,45 @@ describe('a snapshot whose calls get no credential', () => {
     await answered();
   });
 
-  it('is removed under retain with a rejected credential, and its copy stays', async () => {
-    await create();
-    failing('CredentialsRejected');
-    await remove();
-    await world.clock.advance(hour);
-    await retain();
-    expect(await snapshot()).to.equal(undefined);
-    expect(world.driver.made.size).to.equal(1);
+  it('stays under retain after a kill during a deletion, without a credential since', async () => {
+    const killed = async (): Promise<void> => {
+      world.driver.onCall = undefined;
+      failing('Unavailable');
+      await world.restartDuringCall();
+      await world.clock.advance(hour);
+    };
+    const hang = (): void => {
+      world.driver.failsOn = {};
+      world.driver.onCall = (call) =>
+        call === 'deleteSnapshot' ? new Promise(() => undefined) : Promise.resolve();
+    };
+    for (const isAgain of [false, true]) {
+      await create();
+      if (isAgain) failing('Unavailable');
+      else hang();
+      await remove();
+      if (isAgain) {
+        await world.clock.advance(hour);
+        hang();
+        await world.clock.advance(hour);
+      }
+      await killed();
+      await retain();
+      await world.clock.advance(hour);
+      expect(await snapshot()).to.include({ handle: 's' });
+      await answered();
+    }
   });
+
+  for (const kind of kinds)
+    it(`is removed under retain if no call did anything, and its copy stays, ${kind}`, async () => {
+      await create();
+      failing(kind);
+      await remove();
+      await world.clock.advance(hour);
+      await retain();
+      await world.clock.advance(hour);
+      expect(await snapshot()).to.equal(undefined);
+      expect(world.driver.made.size).to.equal(1);
+    });
 });

@@ -61,6 +61,20 @@ describe('the remedy for a credential whose class was deleted', () => {
     expect(at('2026-01-01T00:00:01.000Z')).to.contain('retain');
   });
 
+  it('is not another policy for a snapshot while an earlier call may be deleting the copy', () => {
+    const deletionRequestedAt = '2026-01-01T00:00:01.000Z';
+    const at = (startedAt: string, world: Partial<World>): string => {
+      const call = { call: 'deleteSnapshot', outcome: 'Unavailable', message: '', nextTryAt: '' };
+      const lastOperation = { ...call, startedAt };
+      return ofCopy(copy({ metadata: { ...metadata, deletionRequestedAt }, lastOperation }), world)
+        .text;
+    };
+    for (const world of [gone, { storageClasses: [classOf('local')] }]) {
+      expect(at('2026-01-01T00:00:00.999Z', world)).to.not.contain('retain');
+      expect(at('2026-01-01T00:00:01.000Z', world)).to.contain('retain');
+    }
+  });
+
   it('creates the class without the parameters of the volume, and with its references', () => {
     const driverParameters = { fsType: 'xfs', sessionToken: mask, accessKeyId: mask };
     const own = volume({ driverParameters, ownParameters: ['fsType'] });

@@ -8,10 +8,19 @@ import type { SecretReference } from '../../references/secret-reference.js';
 import { createClass, editClass } from './class-commands.js';
 import { type CredentialSource, credentialSource, placeOf, wholeOf } from './sources.js';
 
-/** Whether an earlier call may be deleting the data of a volume, so that its policy can't be changed. */
+/**
+ * Whether an earlier call may be deleting the data, so that another policy has no effect: the last call is then reported
+ * with a time before the request for the deletion.
+ */
 function isLocked({ kind, object }: Storage): boolean {
-  const askedAt = kind === 'Volume' ? (object.dataDeletion?.askedAt ?? '') : '';
-  return askedAt !== '' && Date.parse(object.lastOperation?.startedAt ?? '') < Date.parse(askedAt);
+  const { lastOperation, metadata } = object;
+  const askedAt =
+    kind === 'Volume'
+      ? (object.dataDeletion?.askedAt ?? '')
+      : lastOperation?.call === 'deleteSnapshot'
+        ? (metadata.deletionRequestedAt ?? '')
+        : '';
+  return askedAt !== '' && Date.parse(lastOperation?.startedAt ?? '') < Date.parse(askedAt);
 }
 
 /**
@@ -45,8 +54,9 @@ function inSecret(
 }
 
 /** The remedy for a credential of a snapshot that nothing but the snapshot has: it can't be changed. */
-function captured({ kind, object }: Storage, about: About, value: string): Remedy {
-  if (object.metadata.deletionRequestedAt === undefined)
+function captured(storage: Storage, about: About, value: string): Remedy {
+  const { kind, object } = storage;
+  if (object.metadata.deletionRequestedAt === undefined || isLocked(storage))
     return again(about, `${value} at the provider`);
   return run(
     patchOf(kind.toLowerCase(), object, { reclaimPolicy: 'retain' }),

@@ -1,7 +1,10 @@
 import { done, isDeleting, type ReconcileContext, requeueAfter, type Result } from 'kedge';
 import { type DriverErrorKind, errorClasses, isPending } from '@kedge/driver-sdk';
-import { releaseObject } from '../../provisioned/operations.js';
+import { hasNoCredential, isAboutCaller } from '../../provisioned/failure.js';
+import { hasOpenDeletion, releaseObject } from '../../provisioned/operations.js';
+import { driverErrorOf } from '../../provisioned/retries.js';
 import { snapshotFinalizer } from '../admission.js';
+import { mayBeGoing, startedAgain, startOfDeletion, stillOpen } from '../deletion-report.js';
 import { keyOfSnapshot, type SnapshotEffects } from './effects.js';
 import { type Snapshot, snapshots } from '../kind.js';
 import { nextPhase, type NextSnapshotPhase } from '../phases.js';
@@ -33,7 +36,7 @@ export class Removal {
     const begun = await this.#effects.options.store.get(snapshots, keyOfSnapshot(snapshot));
     if (begun?.status !== 'Deleting' || this.#effects.callingProcess(snapshot).type !== 'here')
       return requeueAfter(0);
-    return this.delete({ ...situation, snapshot: begun }, request);
+    return this.#delete(begun, false, request);
   }
 
   /**
@@ -41,10 +44,21 @@ export class Removal {
    * instead. Errors of the driver are reported and retried. In the cluster part, a final error also makes the snapshot
    * Failed.
    */
-  async delete(situation: SnapshotSituation, request: ReconcileContext): Promise<Result> {
-    const { snapshot } = situation;
+  async delete({ snapshot }: SnapshotSituation, request: ReconcileContext): Promise<Result> {
     if (!isDeleting(snapshot)) return done();
-    const startedAt = this.#effects.now;
+    const isGoing = mayBeGoing(snapshot);
+    const started = startedAgain(snapshot);
+    if (!started) return this.#delete(snapshot, isGoing, request);
+    // A kill during this call must not look like its end.
+    await this.#effects.write(request, snapshot, started);
+    const begun = await this.#effects.options.store.get(snapshots, keyOfSnapshot(snapshot));
+    if (begun?.metadata.uid !== snapshot.metadata.uid) return requeueAfter(0);
+    return this.#delete(begun, isGoing, request);
+  }
+
+  /** @param isGoing whether a call of an earlier run may still delete the copy */
+  async #delete(snapshot: Snapshot, isGoing: boolean, request: ReconcileContext): Promise<Result> {
+    const startedAt = startOfDeletion(snapshot, this.#effects.now);
     try {
       const prepared = await this.#effects.begin(snapshot, request);
       const answer = await prepared.driver.deleteSnapshot(prepared.request);
@@ -53,17 +67,30 @@ export class Removal {
       }
     } catch (thrown) {
       const call = { call: 'deleteSnapshot', startedAt };
-      return this.#effects.retried(request, snapshot, call, thrown, ({ kind, message }) => ({
-        reason: kind,
-        // Not in the node part: the cluster part would request the deletion of a Failed snapshot again, without
-        // backoff.
-        ...(errorClasses[kind] === 'final' && this.#effects.part === 'cluster'
-          ? {
-              status: nextPhase('Deleting', 'deleteFailed'),
-              failureMessage: messageWithRemedy(kind, message),
-            }
-          : {}),
-      }));
+      const { kind: outcome, message: text } = driverErrorOf(thrown);
+      const answer = { outcome, message: text };
+      const operations = this.#effects.operations(snapshot);
+      const isOpen =
+        (isGoing && hasNoCredential(answer)) ||
+        (isAboutCaller(answer) && (await hasOpenDeletion(operations)));
+      return this.#effects.retried(
+        request,
+        snapshot,
+        call,
+        thrown,
+        ({ kind, message }, report) => ({
+          reason: kind,
+          ...(isOpen ? stillOpen(snapshot, report.lastOperation) : {}),
+          // Not in the node part: the cluster part would request the deletion of a Failed snapshot again, without
+          // backoff.
+          ...(errorClasses[kind] === 'final' && this.#effects.part === 'cluster'
+            ? {
+                status: nextPhase('Deleting', 'deleteFailed'),
+                failureMessage: messageWithRemedy(kind, message),
+              }
+            : {}),
+        }),
+      );
     }
     if (this.#effects.part === 'node') return this.#effects.reportDeletion(request, snapshot);
     return this.forget(snapshot, request);

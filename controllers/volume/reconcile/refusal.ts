@@ -1,8 +1,13 @@
 import { DriverError, nodeTopologyKey, type Operations } from '@kedge/driver-sdk';
 import { classMissing, leftElsewhere } from '../../messages/storage.js';
 import type { Volume } from '../kind.js';
-import { type Answer, hasNoCredential, isAboutCredential } from '../../provisioned/failure.js';
-import { hasOpenCall } from '../../provisioned/operations.js';
+import {
+  type Answer,
+  hasNoCredential,
+  isAboutCaller,
+  isAboutCredential,
+} from '../../provisioned/failure.js';
+import { hasOpenCall, hasOpenDeletion } from '../../provisioned/operations.js';
 import { isDeletionRefused } from '../states/deletion-report.js';
 import { effectivePolicy, mayHaveBeenUsed, type VolumeSituation } from '../states/plan.js';
 
@@ -33,7 +38,9 @@ export async function leftWith(
 }
 
 /**
- * Whether an earlier call may still delete the data of a volume, although the last one was refused.
+ * Whether an earlier call may still delete the data of a volume, although the last one was refused. A deletion that the
+ * provider accepted is carried out regardless of later refusals: the policy can't be changed before its end is known.
+ * After other refusals it can: InUse shows that the volume is there, and refused parameters may never be corrected.
  * @param isOpen whether an earlier call was open before the last one
  */
 export async function mayStillDelete(
@@ -42,10 +49,14 @@ export async function mayStillDelete(
   answer: Answer,
   operations: Operations,
 ): Promise<boolean> {
-  if (!isAboutCredential(answer)) return isOpen;
+  if (!isAboutCaller(answer)) return isOpen;
   // Remains of an attempt have no data that a policy could keep.
-  if ((volume.handle ?? '') === '' && !mayHaveBeenUsed(volume)) return false;
-  return isOpen || hasOpenCall(volume, operations);
+  if ((volume.handle ?? '') === '' && !mayHaveBeenUsed(volume))
+    return isOpen && !isAboutCredential(answer);
+  return (
+    isOpen ||
+    (isAboutCredential(answer) ? hasOpenCall(volume, operations) : hasOpenDeletion(operations))
+  );
 }
 
 /**

@@ -9,6 +9,9 @@ import { isDeletionUnderWay } from './deletion-report.js';
 const key = { namespace: 'default', name: 'v' };
 const hour = 3_600_000;
 
+/** Answers that say nothing about an earlier call. */
+const kinds = ['Unavailable', 'CredentialsRejected', 'PermissionDenied', 'Throttled'] as const;
+
 describe('a volume whose calls get no credential', () => {
   let world: StorageWorld;
   beforeEach(async () => {
@@ -23,11 +26,13 @@ describe('a volume whose calls get no credential', () => {
     await modify(world.store, volumes, key, (found) => ({ ...found, reclaimPolicy }));
     await settle();
   };
-  const failing = (kind: 'Unavailable' | 'CredentialsRejected' | 'Timeout'): void => {
+  const failing = (kind: (typeof kinds)[number] | 'Timeout'): void => {
     world.driver.failsOn = { provision: kind, delete: kind };
     world.driver.failsWith = {
       Unavailable: 'the class has no accessKeyId, and nothing answers',
       CredentialsRejected: 'no such key',
+      PermissionDenied: 'not permitted',
+      Throttled: 'too many requests',
       Timeout: 'no answer',
     }[kind];
   };
@@ -71,7 +76,7 @@ describe('a volume whose calls get no credential', () => {
     expect(await world.volume()).to.equal(undefined);
   });
 
-  for (const kind of ['Unavailable', 'CredentialsRejected'] as const)
+  for (const kind of kinds)
     it(`keeps its policy while the provider carries out a deletion that it accepted, ${kind}`, async () => {
       await world.createVolume();
       world.driver.slow = { delete: 1 };

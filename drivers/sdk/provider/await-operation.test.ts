@@ -245,4 +245,32 @@ describe('an operation of a provider as a driver call', () => {
     expect(await refused(running)).to.contain('Timeout');
     expect(operationIdOf(await operations.get('provision'))).to.equal('op-1');
   });
+
+  const refusing = (kind: DriverError['kind']): void => {
+    provider.start = (key) => {
+      provider.keys.push(key);
+      return Promise.reject(new DriverError(kind, 'no'));
+    };
+  };
+
+  for (const kind of ['delete', 'deleteSnapshot'] as const)
+    it(`${kind}: a refused start leaves no record, also after one without an answer`, async () => {
+      for (const refusal of ['PermissionDenied', 'CredentialsRejected', 'Throttled'] as const) {
+        refusing('Timeout');
+        expect(await refused(call({}, kind))).to.equal('Timeout: no');
+        expect(await operations.get(kind)).to.equal(provider.keys.at(-1));
+        refusing(refusal);
+        expect(await refused(call({}, kind))).to.equal(`${refusal}: no`);
+        expect(await operations.get(kind)).to.equal(undefined);
+      }
+    });
+
+  it('the key of a creation is kept after a refusal: one without an answer may still create it', async () => {
+    refusing('Timeout');
+    await refused(call());
+    refusing('PermissionDenied');
+    await refused(call());
+    expect(await operations.get('provision')).to.equal(provider.keys[0]);
+    expect(new Set(provider.keys)).to.have.property('size', 1);
+  });
 });

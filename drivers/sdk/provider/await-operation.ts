@@ -95,7 +95,7 @@ export function operationIdOf(kept: string | undefined): string | undefined {
  * key is stored before the start, and the operation id before its first poll. If the answer of the start was lost, or
  * the provider has forgotten the id, the resource is looked up by identity; if it is absent, the operation is started
  * again with the same key. A key is cleared after success or a proven failure, because the provider would return the
- * same failure for it forever.
+ * same failure for it forever, and after the refusal of a deletion.
  * @throws DriverError of a call or of the failed operation; Internal if it ended without its result; Timeout when the
  * signal is aborted
  */
@@ -166,7 +166,10 @@ export async function awaitOperation<R>(
       if (observed.type === 'absent') {
         const key = attempt?.key ?? randomUUID();
         await keep({ key, operationId: undefined });
-        const begun = await operation.start(key);
+        const begun = await operation.start(key).catch(async (thrown: unknown) => {
+          if (isNotDeleted(kind, thrown)) await operations.clear(kind);
+          throw thrown;
+        });
         if (begun === id) {
           await operations.clear(kind);
           throw new DriverError(
@@ -180,6 +183,19 @@ export async function awaitOperation<R>(
     }
     if (!(await waited())) return pending;
   }
+}
+
+/** Errors after which it is unknown whether the provider started an operation. */
+const unknownStarts: readonly DriverError['kind'][] = ['Timeout', 'Unavailable', 'Internal'];
+
+/**
+ * Whether an error of a start confirms that a deletion is not in progress: the resource was observed before it, and is
+ * not being deleted. Recorded, a deletion that is never permitted would never end, because what is in progress is
+ * completed. A creation without an answer can appear later, so that its key is kept after a refusal.
+ */
+function isNotDeleted(kind: OperationKind, thrown: unknown): boolean {
+  const isDeletion = kind === 'delete' || kind === 'deleteSnapshot';
+  return isDeletion && !unknownStarts.includes(DriverError.from(thrown).kind);
 }
 
 /**

@@ -141,6 +141,11 @@ export class CloudWorld {
     return this.#credentials.literals(name);
   }
 
+  /** The tokens of the provider, with all rights that its driver needs. */
+  get tokens(): readonly Token[] {
+    return this.#credentials.tokens;
+  }
+
   /** The name of a credential in the provider's log. */
   logged(name: keyof typeof tokens): string {
     return this.#credentials.logged[name];
