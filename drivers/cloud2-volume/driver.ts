@@ -127,6 +127,7 @@ export function createCloud2VolumeDriver(settings: StorageSettings): Driver {
     detach: (request) => inTurn(request, () => volumes.detach(request)),
     devicePath: (request) => deviceOf(request).path(),
     identify: (device, request) => deviceOf(request).is(device),
+    exactSize: true,
     expansion: {
       online: false,
       grow: (request) => inTurn(request, () => volumes.grow(request)),

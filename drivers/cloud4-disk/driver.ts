@@ -38,6 +38,11 @@ let loaded: Sdk | undefined;
 const load = once(async () => (loaded ??= await loadSdkInTurns()));
 
 const name = 'cloud4-disk';
+/**
+ * The serial of every persistent disk on machine types with NVMe, such as C3 and N4. Their disks differ only in the
+ * data of their namespaces, from which Google's udev rules make the link.
+ */
+const nvmeSerials = ['nvme_card-pd'];
 const requestMsDefault = 30_000;
 
 /** Creates the driver `cloud4-disk` for Google Persistent Disk (specification section 2.5). */
@@ -80,7 +85,7 @@ export function createCloud4DiskDriver(settings: StorageSettings): Driver {
   const links = { directory: deviceDirectory ?? '/dev/disk/by-id', host };
   const deviceOf = ({ handle }: HandleRequest): LinkedDevice => {
     const disk = diskPathOf(handle)?.name ?? handle;
-    return new LinkedDevice(links, `google-${disk}`, disk);
+    return new LinkedDevice(links, `google-${disk}`, disk, nvmeSerials);
   };
   const placeOf = ({ handle }: HandleRequest): Place =>
     diskPathOf(handle) ?? { project: 'unknown', zone: 'unknown' };
@@ -137,6 +142,7 @@ export function createCloud4DiskDriver(settings: StorageSettings): Driver {
     detach: (request) => inTurn(request, () => attachments.detach(request)),
     devicePath: (request) => deviceOf(request).path(),
     identify: (device, request) => deviceOf(request).is(device),
+    exactSize: true,
     expansion: {
       online: true,
       grow: (request) => inTurn(request, () => disks.grow(request)),

@@ -87,12 +87,8 @@ export {
   makeFileSystem,
   waitForDevice,
 } from './block/block-device.js';
-export {
-  type BlockMountOptions,
-  mountBlockDevice,
-  requireUnused,
-  unmountTarget,
-} from './block/block-mount.js';
+export { type BlockMountOptions, mountBlockDevice, unmountTarget } from './block/block-mount.js';
+export { requireUnused } from './block/released-device.js';
 export { type InstanceLookup, type NodeInstances } from './contract/node-instance.js';
 export {
   type BlockDetachRequest,

@@ -42,6 +42,11 @@ describe('a volume that is staged on its node', () => {
     expect(requests.pop()).to.include({ mayFormat: false });
   });
 
+  it('is mounted with its recorded size, by which a driver recognizes a wrong device', async () => {
+    expect(await prepare({ sizeBytes: '1024' })).to.include({ sizeBytes: 1024n });
+    expect(await prepare({})).to.not.have.property('sizeBytes');
+  });
+
   it('is mounted read-only where many nodes read it', async () => {
     expect(await prepare({ accessMode: 'ReadOnlyMany' })).to.include({ readOnly: true });
     expect(await prepare({ accessMode: 'ReadWriteOnce' })).to.include({ readOnly: false });

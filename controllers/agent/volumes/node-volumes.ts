@@ -108,6 +108,7 @@ export class NodeVolumes {
       readOnly: volume.accessMode === 'ReadOnlyMany',
       mayFormat: volume.formatted !== true,
       isCopy: volume.source !== undefined || (volume.importedAs ?? '') !== '',
+      ...(volume.sizeBytes === undefined ? {} : { sizeBytes: BigInt(volume.sizeBytes) }),
     });
     const known = {
       devicePath,

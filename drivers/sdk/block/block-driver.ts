@@ -1,5 +1,6 @@
 import { blockProgramReports } from './block-programs.js';
-import { requireUnused, mountBlockDevice, unmountTarget } from './block-mount.js';
+import { mountBlockDevice, unmountTarget } from './block-mount.js';
+import { requireMountedOnlyHere, requireUnused } from './released-device.js';
 import type {
   AccessMode,
   AttachResult,
@@ -110,6 +111,11 @@ export interface BlockProvider {
   devicePath(request: HandleRequest): Promise<string | undefined>;
   /** Whether a device is the volume's, by its serial; absent: the provider sets none. */
   readonly identify?: (device: string, request: HandleRequest) => Promise<boolean>;
+  /**
+   * Whether its devices have the size of the volume, so that a blank device of another size is not the volume's and is
+   * not formatted. Absent: false, for example because a header on the device takes space.
+   */
+  readonly exactSize?: boolean;
   readonly expansion?: BlockExpansion;
   readonly snapshots?: BlockSnapshots;
 }
@@ -194,10 +200,12 @@ export function createBlockDriver(
         host,
         ...(options.deviceWaitMs === undefined ? {} : { deviceWaitMs: options.deviceWaitMs }),
         ...(identify ? { identify: (device: string) => identify(device, request) } : {}),
+        ...(provider.exactSize === true ? { exactSize: true } : {}),
       });
     },
     async unmount(request) {
       const device = await provider.devicePath(request);
+      if (device === undefined) await requireMountedOnlyHere(request.target, host);
       await unmountTarget(request.target, request.signal, host, device);
     },
     async expand(request) {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mountBlockDevice } from './block-mount.js';
+import { type BlockMountOptions, mountBlockDevice } from './block-mount.js';
 import type { MountRequest } from '../contract/driver.js';
 import { DriverError } from '../errors/errors.js';
 import type { NodeHost } from '../node/node-host.js';
@@ -39,6 +39,7 @@ class SmallFileSystem {
     over: Partial<NodeHost> = {},
     target = '/mounted',
     asked: Partial<MountRequest> = {},
+    options: BlockMountOptions = {},
   ): Promise<void> {
     const host = {
       ...nodeHost(this.run),
@@ -69,7 +70,7 @@ class SmallFileSystem {
         mayFormat: false,
         ...asked,
       } as never,
-      { host },
+      { host, ...options },
     );
   }
 }
@@ -105,7 +106,23 @@ describe('the mount of a device to which a wrong link leads', () => {
     expect(device.done).to.deep.equal([]);
   });
 
-  it('is not refused for a mount of the same device elsewhere, or of another device beside it', async () => {
+  it('is refused for a new volume wherever the device is mounted, except for its own bind mounts', async () => {
+    const [elsewhere, bound] = ['/home', '/staging/binds/own/shop+web-0/data'].map((target) => ({
+      ...numbered,
+      mounts: () => Promise.resolve([{ ...mount, target }]),
+    }));
+    const device = new SmallFileSystem(true);
+    const refused = await device
+      .mount(elsewhere, '/staging/own', { mayFormat: true })
+      .catch((error: unknown) => error);
+    expect(refused).to.include({ kind: 'InUse' });
+    expect(String(refused)).to.contain('/dev/v is mounted at /home, and this volume is new');
+    expect(device.done).to.deep.equal([]);
+    await device.mount(bound, '/staging/own', { mayFormat: true });
+    expect(device.done).to.include('mount');
+  });
+
+  it('is not refused later for a mount of the same device elsewhere, or of another device beside it', async () => {
     for (const one of [
       { ...mount, target: '/mnt/inspected' },
       { ...mount, device: '7:2' },
@@ -140,6 +157,54 @@ async function refusalOfBlank(
   expect(error).to.be.instanceOf(DriverError);
   return error as DriverError;
 }
+
+describe('the first mount of a volume', () => {
+  const gib = 1024n ** 3n;
+  /** The programs that were run for a blank device of a size. */
+  const formatted = async (deviceBytes: bigint, exactSize: boolean): Promise<string> => {
+    const done: string[] = [];
+    const device = new SmallFileSystem(true);
+    const run = (command: string, args: readonly string[]): Promise<CommandResult> => {
+      const result = (exitCode: number, stdout: string) =>
+        Promise.resolve({ exitCode, stdout, stderr: '' });
+      if (command === 'blkid') return result(2, '');
+      if (args.includes('--getsize64')) return result(0, `${deviceBytes}\n`);
+      if (command !== 'mkfs.ext4') return device.run(command, args);
+      done.push('formatted');
+      return result(0, '');
+    };
+    const files = {
+      ...thisNode.files,
+      realPath: (path: string) => Promise.resolve(path),
+      kindAt: (path: string) =>
+        Promise.resolve(path === '/dev/v' ? ('blockDevice' as const) : ('absent' as const)),
+      makeFolder: () => Promise.resolve(),
+      removeFolder: () => Promise.resolve(),
+      startsAndEndsBlank: () => Promise.resolve(true),
+    };
+    const asked = { mayFormat: true, sizeBytes: 10n * gib };
+    await device
+      .mount({ run, files }, '/mounted', asked, { exactSize })
+      .catch((error: unknown) => done.push(String(error)));
+    return done.join();
+  };
+
+  it('formats a blank device of its size', async () => {
+    for (const bytes of [10n * gib, 10n * gib - 4096n, 10n * gib + 4096n])
+      expect(await formatted(bytes, true), String(bytes)).to.equal('formatted');
+  });
+
+  it('formats no blank device of another size, which belongs to somebody else', async () => {
+    for (const bytes of [9n * gib, 11n * gib, 400n * 1024n ** 2n, 0n])
+      expect(await formatted(bytes, true), String(bytes))
+        .to.contain(`is blank and has ${bytes} bytes, and the volume has ${10n * gib}`)
+        .and.to.not.contain('formatted,');
+  });
+
+  it('formats one of another size if the driver does not promise the size', async () => {
+    expect(await formatted(9n * gib, false)).to.equal('formatted');
+  });
+});
 
 describe('the first mount of a ReadOnlyMany volume', () => {
   it('formats nothing if the device is blank, and says that a volume from a snapshot has data', async () => {

@@ -2,6 +2,7 @@ import { basename, dirname, join } from 'node:path';
 import {
   checkFileSystem,
   type DeviceContent,
+  deviceSize,
   type FsType,
   growMounted,
   growUnmounted,
@@ -13,7 +14,8 @@ import {
 import type { MountRequest, MountResult, Parameters } from '../contract/driver.js';
 import { DriverError } from '../errors/errors.js';
 import { mountChecked } from './mount-command.js';
-import { describeHolders, type HeldVolume, type Holder } from '../node/holders.js';
+import { requireReleased } from './released-device.js';
+import { describeHolders } from '../node/holders.js';
 import { isAbsence, mountOn, type NodeHost } from '../node/node-host.js';
 import { requireCommand } from '../node/run-command.js';
 import { shownName } from '../errors/shown-name.js';
@@ -26,7 +28,12 @@ export interface BlockMountOptions {
   readonly deviceWaitMs?: number;
   /** Whether the device is the volume's, by its serial, if the provider sets one. */
   readonly identify?: (device: string) => Promise<boolean>;
+  /** Whether only a device of the volume's size is formatted. Default: false. */
+  readonly exactSize?: boolean;
 }
+
+/** Two devices whose sizes differ by more are different ones, bytes. Providers have volumes of whole GiB. */
+const sizeTolerance = 64n * 1024n ** 2n;
 
 /** The requested file system. @throws DriverError InvalidParameters for an invalid resolved value */
 function wantedFsType({ fsType = '' }: Parameters): FsType {
@@ -61,6 +68,7 @@ async function requireFileSystem(
   host: NodeHost,
   device: string,
   request: MountRequest,
+  { exactSize = false }: BlockMountOptions,
 ): Promise<FsType> {
   const content: DeviceContent = await inspectDevice(host, device, request.signal);
   switch (content.type) {
@@ -85,10 +93,31 @@ async function requireFileSystem(
           `nothing is on this volume: its device ${device} is blank, and a ReadOnlyMany volume is mounted read-only and never formatted; create a volume from a snapshot instead (source.snapshot)`,
         );
       const fsType = wantedFsType(request.parameters);
+      if (exactSize) await requireSize(host, device, request);
       await makeFileSystem(host, device, fsType, request.signal);
       return fsType;
     }
   }
+}
+
+/**
+ * Refuses to format a device that does not have the size of the volume. A device without a serial is only known by its
+ * link, which may lead to the blank disk of somebody else.
+ * @throws DriverError Unavailable; a growth that has not finished changes the size soon
+ */
+async function requireSize(
+  host: NodeHost,
+  device: string,
+  { sizeBytes, signal }: MountRequest,
+): Promise<void> {
+  if (sizeBytes === undefined) return;
+  const found = await deviceSize(host.run, device, signal);
+  const difference = found < sizeBytes ? sizeBytes - found : found - sizeBytes;
+  if (difference <= sizeTolerance) return;
+  throw new DriverError(
+    'Unavailable',
+    `device ${device} is blank and has ${found} bytes, and the volume has ${sizeBytes}: it is another disk, to which the link of the volume leads, or the volume is still growing; it is not formatted`,
+  );
 }
 
 /**
@@ -145,8 +174,8 @@ async function mountInTurn(
     const grown = there.readOnly || (await growMounted(run, device, target, fsType, signal));
     return { path: request.target, formatted: true, fileSystemPending: !grown };
   }
-  await requireUnmounted(host, device, target);
-  const fsType = await requireFileSystem(host, device, request);
+  await requireUnmounted(host, device, target, request.mayFormat);
+  const fsType = await requireFileSystem(host, device, request, options);
   if (!readOnly) await checkFileSystem(host, device, fsType, signal);
   await files.makeFolder(target, { parents: true, mode: 0o750 });
   try {
@@ -161,19 +190,28 @@ async function mountInTurn(
 
 /**
  * Refuses a device that another volume has mounted, beside `target`. A device without a serial is only known by its
- * link, which may be wrong.
+ * link, which may be wrong. Before the volume was formatted nobody else has a reason to mount its device, so it is
+ * refused wherever it is mounted; later somebody may inspect it. Bind mounts of the volume are below the directory of
+ * `target`.
  */
-async function requireUnmounted(host: NodeHost, device: string, target: string): Promise<void> {
-  const beside = (await host.mounts()).filter(
-    (mount) => dirname(mount.target) === dirname(target) && mount.target !== target,
-  );
-  if (beside.length === 0) return;
+async function requireUnmounted(
+  host: NodeHost,
+  device: string,
+  target: string,
+  mayFormat: boolean,
+): Promise<void> {
+  const root = dirname(target);
+  const isOther = (mount: string): boolean =>
+    dirname(mount) === root ? mount !== target : mayFormat && !mount.startsWith(`${root}/`);
+  const others = (await host.mounts()).filter((mount) => isOther(mount.target));
+  if (others.length === 0) return;
   const number = await host.deviceNumber(device);
-  const other = beside.find((mount) => mount.device === number);
+  const other = others.find((mount) => mount.device === number);
   if (!other) return;
+  const owner = dirname(other.target) === root ? ' for another volume' : ', and this volume is new';
   throw new DriverError(
     'InUse',
-    `${device} is mounted at ${shownName(other.target)} for another volume, so the link of this one is wrong; it is not mounted`,
+    `${device} is mounted at ${shownName(other.target)}${owner}, so the link of this one is wrong; it is not mounted`,
   );
 }
 
@@ -245,47 +283,4 @@ async function unmountInTurn(
       cause: error,
     });
   });
-}
-
-/** Maximum wait for the mount namespaces of ended processes, which the kernel removes with a delay. */
-const releaseMsMax = 1_000;
-const releasePauseMs = 50;
-
-/**
- * Waits until no mount namespace has the file system of a device mounted.
- * @throws DriverError InUse naming the holder
- */
-async function requireReleased(
-  host: NodeHost,
-  volume: HeldVolume & { readonly device: string },
-): Promise<void> {
-  const { device } = volume;
-  for (let waited = 0; await host.hasFileSystem(device); waited += releasePauseMs) {
-    if (waited >= releaseMsMax) throw inUse(device, await host.holders.holders(volume));
-    await host.pause(releasePauseMs);
-  }
-}
-
-function inUse(device: string, found: readonly Holder[]): DriverError {
-  return new DriverError(
-    'InUse',
-    `${device} is in use, ${describeHolders(found)}; it stays attached until it is released`,
-  );
-}
-
-/**
- * Refuses a device in use, which must not be detached: mounted in any mount namespace, used as swap, or part of
- * another kernel device. Waits a moment for mounts of other namespaces to end.
- * @throws DriverError InUse naming the holder
- */
-export async function requireUnused(device: string, host: NodeHost = thisNode): Promise<void> {
-  const number = await host.deviceNumber(device).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
-  if (number === undefined) return;
-  const found = await host.holders.holders({ device });
-  // A mount in another namespace may end soon: wait for it.
-  if (found.some((holder) => holder.type !== 'mount' || holder.here)) throw inUse(device, found);
-  await requireReleased(host, { device });
 }

@@ -40,8 +40,13 @@ describe('the device of a volume, found by its link', () => {
       kindAt: (path) => Promise.resolve(path.startsWith('/dev/sd') ? 'blockDevice' : 'other'),
     },
   };
-  const device = (wanted = serial): LinkedDevice =>
-    new LinkedDevice({ directory: '/by-id', host, blockDevices: folder }, `link-${wanted}`, wanted);
+  const device = (wanted = serial, common: readonly string[] = []): LinkedDevice =>
+    new LinkedDevice(
+      { directory: '/by-id', host, blockDevices: folder },
+      `link-${wanted}`,
+      wanted,
+      common,
+    );
   const show = async (file: string, content: Buffer | string, name = 'sda'): Promise<void> => {
     await mkdir(join(folder, name, 'device'), { recursive: true });
     await writeFile(join(folder, name, 'device', file), content);
@@ -99,6 +104,20 @@ describe('the device of a volume, found by its link', () => {
       target = at;
       expect(await device().isReady(), String(at)).to.equal(ready);
     }
+  });
+
+  it('with the serial of all disks of the provider, is the device of the link', async () => {
+    // A serial of NVMe is padded with spaces. Google's is the same for each persistent disk.
+    await show('serial', `${'nvme_card-pd'.padEnd(20)}\n`);
+    await show('serial', `${'nvme_card-pd'.padEnd(20)}\n`, 'sdb');
+    await show('state', 'live\n');
+    const google = device(serial, ['nvme_card-pd']);
+    expect(await google.is('/dev/sda')).to.equal(true);
+    expect(await google.isReady()).to.equal(true);
+    expect(await google.is('/dev/sdb')).to.equal(false);
+    expect(await device().is('/dev/sda'), 'of another provider').to.equal(false);
+    await show('vpd_pg80', page80('kedge-other'));
+    expect(await google.is('/dev/sda'), 'with a serial of its own').to.equal(false);
   });
 
   it('without a serial, is the device of the link', async () => {

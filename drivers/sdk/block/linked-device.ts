@@ -16,16 +16,19 @@ export interface DeviceLinks {
 export class LinkedDevice {
   readonly #links: DeviceLinks;
   readonly #serial: string;
+  readonly #common: readonly string[];
   /** The link, which may not exist. */
   readonly link: string;
 
   /**
    * @param name the name of the link
    * @param serial the serial of the volume's device, if the device has a serial
+   * @param common serials that the provider gives to many disks. A device with one of them counts as one without.
    */
-  constructor(links: DeviceLinks, name: string, serial: string) {
+  constructor(links: DeviceLinks, name: string, serial: string, common: readonly string[] = []) {
     this.#links = links;
     this.#serial = serial;
+    this.#common = common;
     this.link = join(links.directory, name);
   }
 
@@ -51,7 +54,7 @@ export class LinkedDevice {
     const state = await scsiState(device, blockDevices);
     if (state !== undefined && !isUsable(state))
       throw new DriverError('Unavailable', `${device} is in state ${state}, not running`);
-    const same = await hasSerial(device, this.#serial, blockDevices);
+    const same = await hasSerial(device, this.#serial, blockDevices, this.#common);
     return same ?? (await this.path()) === device;
   }
 

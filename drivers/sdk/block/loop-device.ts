@@ -1,4 +1,4 @@
-import { requireUnused } from './block-mount.js';
+import { requireUnused } from './released-device.js';
 import { DriverError } from '../errors/errors.js';
 import type { MountEntry } from '../node/mount-table.js';
 import type { NodeHost } from '../node/node-host.js';

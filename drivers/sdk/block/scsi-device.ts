@@ -66,13 +66,15 @@ const pages = { vpd_pg80: serialOf, vpd_pg83: designatorsOf, serial: nvmeSerialO
 
 /**
  * Whether a SCSI or NVMe device has this serial. The link to a volume's device is named by the serial, but may still
- * lead to a device that now belongs to another volume. Undefined if the device has no serial.
+ * lead to a device that now belongs to another volume. Undefined if the device has no serial, or only one of `common`.
+ * @param common serials that the provider gives to many disks, so that they identify none
  * @throws DriverError Unavailable if the serial can't be read
  */
 export async function hasSerial(
   device: string,
   serial: string,
   directory = blockDevices,
+  common: readonly string[] = [],
 ): Promise<boolean | undefined> {
   const texts = await Promise.all(
     Object.entries(pages).map(async ([name, textsOf]) => {
@@ -82,8 +84,7 @@ export async function hasSerial(
   );
   const there = texts.filter((each) => each !== undefined);
   if (there.length === 0) return undefined;
-  return there
-    .flat()
-    .flatMap((text) => text.split(/[^!-~]+/))
-    .some((word) => word === serial || word.endsWith(`_${serial}`));
+  const words = there.flat().flatMap((text) => text.split(/[^!-~]+/).filter((word) => word !== ''));
+  if (words.length > 0 && words.every((word) => common.includes(word))) return undefined;
+  return words.some((word) => word === serial || word.endsWith(`_${serial}`));
 }

@@ -133,6 +133,8 @@ export interface MountRequest extends HandleRequest {
    * device may be blank without {@link mayFormat} although nothing is wrong. Absent: false.
    */
   readonly isCopy?: boolean;
+  /** The recorded size of the volume, bytes. Absent: unknown. */
+  readonly sizeBytes?: bigint;
   /** The mount point. A driver that does not mount may return another directory. */
   readonly target: string;
   readonly readOnly: boolean;

@@ -1,3 +1,8 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readlink, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readMountTable } from '@kedge/driver-sdk';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { requireEngine } from '../../containers/engine.js';
@@ -32,12 +37,12 @@ for (const provider of chosen)
     });
     after(() => machine?.stop());
 
-    /** Waits until the instance that waits for the volume reports some words. */
-    const described = async (words: string): Promise<void> => {
+    /** Waits until the instance that waits for a volume reports some words. */
+    const described = async (words: string, of = data): Promise<void> => {
       let seen = '';
       await eventually(
         `the instance to report ${words}`,
-        async () => (seen = JSON.stringify(await data.instance())).includes(words),
+        async () => (seen = JSON.stringify(await of.instance())).includes(words),
         120_000,
       ).catch((cause: unknown) => {
         throw new Error(`${String(cause)}: ${seen}`, { cause });
@@ -53,6 +58,12 @@ for (const provider of chosen)
       other.verify();
       await data.leave();
     };
+
+    /** The part of the handle that identifies the disk: of cloud4 its name, of others its id. */
+    const diskOf = async (volume: WrittenVolume): Promise<string> =>
+      String((await volume.volume())['handle'])
+        .split('/')
+        .at(-1) ?? '';
 
     it('that is late: the instance starts once it is there', async () => {
       machine.cloud.devices.setLinks({ type: 'late', ms: deviceMs / 2 });
@@ -70,12 +81,48 @@ for (const provider of chosen)
       await goesOn('never');
     });
 
+    it('that leads to a blank disk of somebody else: a new volume does not format it, and starts once it is right', async () => {
+      const fresh = new WrittenVolume(machine.daemon, machine.engine, 'fresh');
+      machine.cloud.devices.setLinks({ type: 'wrong' });
+      await machine.create(fresh.name);
+      await fresh.begin();
+      await described('is another disk, to which the link of the volume leads', fresh);
+      await heal();
+      await fresh.running();
+      fresh.write('after the blank disk');
+      await fresh.leave();
+    });
+
+    it('that is lost while another mount namespace has the volume mounted: it stays attached until that ends', async () => {
+      await data.use();
+      data.write('before the loss');
+      const holder = spawn(
+        'unshare',
+        ['--mount', '--propagation', 'private', 'sh', '-c', 'echo on; read end'],
+        { stdio: ['pipe', 'pipe', 'inherit'] },
+      );
+      await once(holder.stdout, 'data');
+      const { deviceDirectory } = machine.cloud;
+      const mounted = (await readMountTable())
+        .filter(({ target }) => target.startsWith(`${machine.daemon.data}/mounts/`))
+        .map(({ source }) => source);
+      for (const name of await readdir(deviceDirectory)) {
+        const link = join(deviceDirectory, name);
+        const isOfOther = name.includes(await diskOf(other));
+        if (mounted.includes(await readlink(link)) && !isOfOther) await rm(link);
+      }
+      const left = data.leave();
+      await described(`held by pid ${holder.pid}`);
+      expect(await machine.attached()).to.have.length(2);
+      holder.stdin.end('\n');
+      await left;
+      await heal();
+      await data.begin();
+      await goesOn('lost');
+    });
+
     it('that leads to the device of another volume: nothing is mounted twice or formatted, and it starts once it is right', async () => {
-      // A handle of cloud4 ends with the name of the disk, those of others are ids.
-      const name =
-        String((await other.volume())['handle'])
-          .split('/')
-          .at(-1) ?? '';
+      const name = await diskOf(other);
       const lines = (await machine.cloud.running.inventory()).map((line) => line.split(' '));
       const [, id = ''] = lines.find((line) => line[0] === 'volume' && line.includes(name)) ?? [];
       machine.cloud.devices.setLinks({ type: 'wrong', of: id });

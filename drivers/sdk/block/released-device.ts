@@ -1,0 +1,69 @@
+import { DriverError } from '../errors/errors.js';
+import { describeHolders, type HeldVolume, type Holder } from '../node/holders.js';
+import { mountOn, type NodeHost } from '../node/node-host.js';
+import { thisNode } from '../node/this-node.js';
+
+/** Maximum wait for the mount namespaces of ended processes, which the kernel removes with a delay. */
+const releaseMsMax = 1_000;
+const releasePauseMs = 50;
+
+/**
+ * Waits until no mount namespace has the file system of a device mounted.
+ * @throws DriverError InUse naming the holder
+ */
+export async function requireReleased(
+  host: NodeHost,
+  volume: HeldVolume & { readonly device: string },
+): Promise<void> {
+  const { device } = volume;
+  for (let waited = 0; await host.hasFileSystem(device); waited += releasePauseMs) {
+    if (waited >= releaseMsMax) throw inUse(device, await host.holders.holders(volume));
+    await host.pause(releasePauseMs);
+  }
+}
+
+function inUse(device: string, found: readonly Holder[]): DriverError {
+  return new DriverError(
+    'InUse',
+    `${device} is in use, ${describeHolders(found)}; it stays attached until it is released`,
+  );
+}
+
+/**
+ * Refuses a device in use, which must not be detached: mounted in any mount namespace, used as swap, or part of
+ * another kernel device. Waits a moment for mounts of other namespaces to end.
+ * @throws DriverError InUse naming the holder
+ */
+export async function requireUnused(device: string, host: NodeHost = thisNode): Promise<void> {
+  const number = await host.deviceNumber(device).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (number === undefined) return;
+  const found = await host.holders.holders({ device });
+  // A mount in another namespace may end soon: wait for it.
+  if (found.some((holder) => holder.type !== 'mount' || holder.here)) throw inUse(device, found);
+  await requireReleased(host, { device });
+}
+
+/**
+ * Refuses to release what is mounted at `target` while other mount namespaces have it mounted. For a device whose link
+ * is lost: once it is unmounted here, nothing names it any more, so that it would be detached under them. Waits a
+ * moment for mounts of other namespaces to end.
+ * @throws DriverError InUse naming the holder
+ */
+export async function requireMountedOnlyHere(target: string, host: NodeHost): Promise<void> {
+  const there = await mountOn(host, target);
+  if (!there) return;
+  const { source } = there;
+  const number = await host.deviceNumber(source).catch(() => undefined);
+  // The name of the device may belong to another one by now.
+  if (number !== there.device) return;
+  for (let waited = 0; ; waited += releasePauseMs) {
+    const holders = await host.holders.holders({ device: source });
+    const others = holders.filter((holder) => holder.type === 'mount' && !holder.here);
+    if (others.length === 0) return;
+    if (waited >= releaseMsMax) throw inUse(source, others);
+    await host.pause(releasePauseMs);
+  }
+}
