@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { installation } from '../../installation.js';
 import { version } from '../../version.js';
 import { commands } from '../commands.js';
+import { addGroupExamples } from './examples.js';
 import { addUsageHints } from './usage-hints.js';
 
 /** The whole command line; parsing it runs a command. */
@@ -15,6 +16,7 @@ export function kedgeProgram(): Command {
     .configureHelp({ sortSubcommands: true })
     .addHelpText('after', `\nExample: ${kedge} cast ${examples}/journal.yaml`);
   for (const add of commands) add(root);
+  addGroupExamples(root);
   addUsageHints(root);
   return root;
 }

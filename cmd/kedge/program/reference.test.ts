@@ -57,8 +57,11 @@ describe('every command of kedge', () => {
     }
   });
 
-  it('shows its examples in its help', () => {
-    for (const { path } of leaves) {
+  it('shows its examples in its help, and a group of commands those of its commands', () => {
+    const groups = kedgeProgram().commands.filter(({ commands }) => commands.length > 0);
+    expect(groups).to.not.deep.equal([]);
+    const paths = groups.map((group) => ['kedge', group.name()]);
+    for (const path of [...paths, ...leaves.map((leaf) => leaf.path)]) {
       const program = kedgeProgram();
       let help = '';
       const gather = (command: Command): void => {
