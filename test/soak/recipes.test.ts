@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { TestDaemon } from '../acceptance/daemon.js';
@@ -57,6 +58,14 @@ describe('the recipes for a field and for a kind', function () {
   it('give a kind over gRPC, with columns on the command line', () => {
     const table = run('cmd/bin/kedge.mjs', 'get', 'buckets');
     expect(table).to.match(/NAME\s+DRIVER[^\n]*\nb\s+local/);
+    // No comment of the copied .proto is left.
+    expect(run('cmd/bin/kedge.mjs', 'explain', 'bucket')).to.match(
+      /^Bucket\n\nA bucket of a driver\./,
+    );
+    for (const text of ['Settings', 'texts for workloads'])
+      expect(readFileSync(join(copy.folder, 'proto/api/bucket.proto'), 'utf8')).to.not.contain(
+        text,
+      );
   });
 
   it('pass what judges every kind, the generated code and the compatibility of the API', () => {
