@@ -4,9 +4,10 @@ import { fileURLToPath } from 'node:url';
 import { Ajv } from 'ajv';
 import { expect } from 'chai';
 import { effectRecords } from 'kedge';
-import { httpRoute, SchemaRegistry } from 'kedge/rpc';
+import { type DescMessage, httpRoute, SchemaRegistry } from 'kedge/rpc';
 import { builtinPolicies, methodTable, openApiDocument } from 'kedge/server';
 import { descriptorSet } from '@kedge/api';
+import { comments } from '@kedge/api/comments';
 import { hiddenFields } from '@kedge/api/kinds';
 import { accessPolicies } from '@kedge/controllers';
 import { allKinds } from '@kedge/controllers/kinds';
@@ -14,6 +15,27 @@ import { allKinds } from '@kedge/controllers/kinds';
 const servicePages = fileURLToPath(new URL('../../../docs/reference/services', import.meta.url));
 const schemas = new SchemaRegistry(descriptorSet);
 const methods = methodTable(schemas, 'api', allKinds);
+
+/** Fields of every kind, which the guide to kinds describes. */
+const common = ['name', 'namespace', 'labels', 'metadata'];
+/** Its fields are those of a service. */
+const copied = 'api.Instance.Template';
+
+/** The fields of a message and of the messages in it that have no comment, by full name. */
+function undescribed(message: DescMessage, seen = new Set<string>()): readonly string[] {
+  if (seen.has(message.typeName) || !message.typeName.startsWith('api.')) return [];
+  seen.add(message.typeName);
+  if (message.typeName === copied) return [];
+  return message.fields.flatMap((field) => {
+    const name = `${message.typeName}.${field.name}`;
+    const isOfKind = allKinds.some(({ kind }) => message.typeName === `api.${kind}`);
+    const isDescribed = comments[name] !== undefined || (isOfKind && common.includes(field.name));
+    return [
+      ...(isDescribed ? [] : [name]),
+      ...(field.message ? undescribed(field.message, seen) : []),
+    ];
+  });
+}
 
 describe('every kind', () => {
   for (const kind of allKinds) {
@@ -57,6 +79,10 @@ describe('every kind', () => {
       const confidential = ['tokens', 'users', 'policies', 'registries'];
       const readable = rules.some((rule) => rule.resources.includes(kind.plural));
       expect(readable).to.equal(!confidential.includes(kind.plural));
+    });
+
+    it(`${kind.kind} has fields with comments, from which their documentation is made`, () => {
+      expect(undescribed(schemas.message(`api.${kind.kind}`))).to.deep.equal([]);
     });
 
     it(`${kind.kind} has columns that begin with its name`, () => {

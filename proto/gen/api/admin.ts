@@ -21,9 +21,16 @@ export interface BootstrapResponse {
 export interface User {
   name: string;
   labels: { [key: string]: string };
-  metadata?: ObjectMeta | undefined;
-  kind?: User_Kind | undefined;
+  metadata?:
+    | ObjectMeta
+    | undefined;
+  /** A person, or the account of a program; default user. */
+  kind?:
+    | User_Kind
+    | undefined;
+  /** For people. */
   email: string;
+  /** Names of the policies whose rights it has. */
   policies: string[];
   /** Node of a service account, which then has access only to the objects of that node. */
   node: string;
@@ -76,15 +83,21 @@ export interface User_LabelsEntry {
 export interface Policy {
   name: string;
   labels: { [key: string]: string };
-  metadata?: ObjectMeta | undefined;
+  metadata?:
+    | ObjectMeta
+    | undefined;
+  /** For people. */
   description: string;
+  /** Permissions; what no rule of any policy of a user permits is refused. */
   rules: Policy_Rule[];
+  /** Whether it is built in: it can't be changed or deleted. */
   builtin: boolean;
 }
 
 export interface Policy_Rule {
   /** Plural names of kinds, names of other resources, such as images, or *. */
   resources: string[];
+  /** Permitted verbs, such as get, list, create, or *. */
   verbs: string[];
   /** Cluster-scoped kinds match only *. */
   namespaces: string[];
@@ -208,6 +221,7 @@ export interface Registry {
    * path over a shorter one, and a longer wildcard over a shorter one.
    */
   registry: string;
+  /** Credentials for pulls. */
   auth?: Registry_Auth | undefined;
 }
 
@@ -259,14 +273,18 @@ export function registry_AuthTypeToNumber(object: Registry_AuthType): number {
 
 /** Credentials of a registry. Confidential values are sealed in the store. */
 export interface Registry_Auth {
+  /** Which of the other fields apply. */
   type: Registry_AuthType;
+  /** For the type basic. */
   username: string;
   /**
    * A literal, which is sealed in the store and masked in answers, or a secret reference
    * secret:<name>.<namespace>.svc/<key>. The same applies to token and docker_config_json.
    */
   password: string;
+  /** For the type token. */
   token: string;
+  /** For the type dockerconfigjson: the file that docker login writes. */
   dockerConfigJson: string;
 }
 

@@ -43,12 +43,14 @@ export interface Token {
     | undefined;
   /** Name of the user that it authenticates. */
   subject: string;
+  /** For people. */
   description: string;
   /**
    * Seconds until it expires, at most the remaining time of its parent, which is the token that created it. 0: it
    * expires with its parent.
    */
   ttlSeconds: number;
+  /** Time at which it becomes invalid; empty: it has no end of its own. RFC 3339, UTC. */
   expiresAt: string;
   /** Time of the last use, accurate to a minute. */
   lastUsedAt: string;

@@ -19,16 +19,25 @@ export interface ObjectMeta {
    * interchangeable.
    */
   resourceVersion: string;
+  /** Increases with every change of the object outside of its status and metadata, and with the request for its deletion. */
   generation: number;
+  /** Time of its creation. */
   createdAt: string;
+  /** Time of its last change, also of its status. */
   updatedAt: string;
+  /** Time at which its deletion was requested; absent before. It exists until its finalizers are removed. */
   deletionRequestedAt?:
     | string
     | undefined;
   /** When the object expires. */
-  expiresAt?: string | undefined;
+  expiresAt?:
+    | string
+    | undefined;
+  /** Cleanups that must end before the object is removed. Controllers set and remove them. */
   finalizers: string[];
+  /** Objects with which it is deleted. */
   ownerReferences: OwnerReference[];
+  /** Free-form texts for tools and people. */
   annotations: { [key: string]: string };
 }
 
@@ -38,18 +47,27 @@ export interface ObjectMeta_AnnotationsEntry {
 }
 
 export interface OwnerReference {
+  /** Kind of the owner. */
   kind: string;
+  /** Name of the owner. */
   name: string;
+  /** Uid of the owner: a later object of its name is another one. */
   uid: string;
 }
 
 /** One observed aspect of an object. */
 export interface Condition {
+  /** The observed aspect, such as Ready. */
   type: string;
+  /** Whether it holds. */
   status: Condition_Status;
+  /** A constant in CamelCase that explains the status. The page of reasons has a remedy for each problem. */
   reason: string;
+  /** The explanation for people. */
   message: string;
+  /** Generation of the object at the observation; 0 if the writer did not record it. */
   observedGeneration: number;
+  /** Time of the last change of status. */
   lastTransitionAt: string;
 }
 

@@ -13,7 +13,10 @@ export interface Configmap {
   name: string;
   namespace: string;
   labels: { [key: string]: string };
-  metadata?: ObjectMeta | undefined;
+  metadata?:
+    | ObjectMeta
+    | undefined;
+  /** Texts by key. */
   data: { [key: string]: string };
   /** Increases with every change of data. */
   version: number;

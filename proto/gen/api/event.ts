@@ -13,16 +13,24 @@ export interface Event {
   name: string;
   namespace: string;
   labels: { [key: string]: string };
-  metadata?: ObjectMeta | undefined;
-  regarding?: Event_Regarding | undefined;
+  metadata?:
+    | ObjectMeta
+    | undefined;
+  /** Object that it is about. */
+  regarding?:
+    | Event_Regarding
+    | undefined;
+  /** Warning for a problem. */
   type: Event_Type;
   /** One CamelCase word. */
   reason: string;
+  /** The explanation for people. */
   message: string;
   /** Number of occurrences. */
   count: number;
   /** RFC 3339, UTC. */
   firstSeenAt: string;
+  /** Time of the last occurrence. RFC 3339, UTC. */
   lastSeenAt: string;
   /** The component that reports the event. */
   source: string;
@@ -66,9 +74,13 @@ export function event_TypeToNumber(object: Event_Type): number {
 
 /** The object of an event. */
 export interface Event_Regarding {
+  /** Kind of the object. */
   kind: string;
+  /** Empty for an object without a namespace. */
   namespace: string;
+  /** Name of the object. */
   name: string;
+  /** Uid of the object; a later object of the name has another one. */
   uid: string;
 }
 

@@ -35,22 +35,36 @@ export interface Instance {
   name: string;
   namespace: string;
   labels: { [key: string]: string };
-  metadata?: ObjectMeta | undefined;
+  metadata?:
+    | ObjectMeta
+    | undefined;
+  /** Service that created it, in its namespace. */
   service: string;
+  /** Number of the replica, from 0. */
   ordinal: number;
   /** Node that it is bound to; empty until it is scheduled. */
   node: string;
+  /** What it runs, copied from its service. */
   template?:
     | Instance_Template
     | undefined;
   /** From the service: seconds that it must run before it is ready. */
-  minReadySeconds?: number | undefined;
+  minReadySeconds?:
+    | number
+    | undefined;
+  /** Phase of its workload. Unknown: its node is silent. */
   status: Instance_Status;
+  /** Observed aspects: Scheduled, VolumesReady, ContainersReady, Ready. */
   conditions: Condition[];
+  /** Error of the last failed run, start or stop; empty while the workload runs. */
   failureMessage: string;
+  /** Restarts of the workload. Ends that the container engine caused and failed pulls do not count. */
   restartCount: number;
+  /** Process id of the workload on its node; 0 if it does not run. */
   pid: number;
+  /** Start of the present run. RFC 3339, UTC. */
   startedAt: string;
+  /** Mounted volumes. */
   mounts: Instance_Mount[];
   /** Exit code of the last run that ended by itself. */
   exitCode?:
@@ -58,6 +72,7 @@ export interface Instance {
     | undefined;
   /** The cause of that end if it is not the command: OOMKilled. */
   exitReason: string;
+  /** Delay of its next start after failures. */
   backoff?:
     | Instance_Backoff
     | undefined;
@@ -65,6 +80,7 @@ export interface Instance {
   containerId: string;
   /** Address of the container on the bridge of the cluster. */
   ip: string;
+  /** Ports of its node that lead to it. */
   hostPorts: Instance_HostPort[];
   /**
    * The image that its container runs: by the digest of its registry, such as redis@sha256:...; its id if it came from
@@ -151,7 +167,7 @@ export function instance_StatusToNumber(object: Instance_Status): number {
   }
 }
 
-/** The fields of a service that its instances have too. */
+/** The fields of a service that its instances have too. `kedge explain service` describes them. */
 export interface Instance_Template {
   runtime: Service_Runtime;
   image: string;
@@ -188,20 +204,27 @@ export interface Instance_Template_NodeSelectorEntry {
 
 /** A port of the node that is forwarded to a port of the workload. */
 export interface Instance_HostPort {
+  /** Name of the port in the service. */
   name: string;
   /** Address of the node; empty if the workload itself listens on the node. */
   address: string;
+  /** Port of the node. */
   hostPort: number;
+  /** Port on which the workload listens. */
   port: number;
+  /** TCP or UDP. */
   protocol: Service_Port_Protocol;
 }
 
 /** A mounted volume. */
 export interface Instance_Mount {
+  /** Name of the mount in the service. */
   name: string;
   /** <namespace>/<volume> */
   volume: string;
+  /** Path inside the workload. */
   mountPath: string;
+  /** Whether the workload can only read. */
   readOnly: boolean;
   /** Directory on the node. */
   source: string;

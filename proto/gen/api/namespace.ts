@@ -11,8 +11,12 @@ import { Condition, ObjectMeta } from "./common.js";
 export interface Namespace {
   name: string;
   labels: { [key: string]: string };
+  /** For people. */
   description: string;
-  metadata?: ObjectMeta | undefined;
+  metadata?:
+    | ObjectMeta
+    | undefined;
+  /** Terminating: it is removed once its objects are gone. */
   status: Namespace_Status;
   /** ContentRemaining reports what its deletion waits for, and the remedy. */
   conditions: Condition[];

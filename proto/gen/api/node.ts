@@ -12,14 +12,24 @@ import { Condition, DescribeRequest, Description, ObjectMeta } from "./common.js
 export interface Node {
   name: string;
   labels: { [key: string]: string };
-  metadata?: ObjectMeta | undefined;
+  metadata?:
+    | ObjectMeta
+    | undefined;
+  /** Address of the node. The agent of kedged writes the host of its server.grpcAddress. */
   address: string;
+  /** Whether no further instances are placed on it. */
   unschedulable: boolean;
+  /** NotReady: the agent is silent or has stopped. */
   status: Node_Status;
+  /** Version of its agent. */
   version: string;
+  /** Time of the last heartbeat of its agent. RFC 3339, UTC. */
   lastHeartbeatAt: string;
+  /** Drivers that its agent can use. */
   drivers: string[];
+  /** Runtimes that are available on it. */
   runtimes: string[];
+  /** Observed aspects, such as Ready. */
   conditions: Condition[];
   /** The id of the process that registered last as the agent of this node. Each start of an agent has a new id. */
   agentId: string;

@@ -13,7 +13,13 @@ export interface Secret {
   name: string;
   namespace: string;
   labels: { [key: string]: string };
-  metadata?: ObjectMeta | undefined;
+  metadata?:
+    | ObjectMeta
+    | undefined;
+  /**
+   * Confidential texts by key. They are sealed in the store and masked in answers; a mask in a write keeps the stored
+   * text.
+   */
   data: { [key: string]: string };
   /** Increases with every change of data. */
   version: number;

@@ -32,12 +32,19 @@ export interface Service {
   command: string[];
   /** Further arguments. For a container without command they replace the default command of the image. */
   args: string[];
+  /** Working directory; default: that of the image, or the root directory. */
   workingDir: string;
+  /** Variables of the environment. They win over env_from. */
   env: { [key: string]: string };
+  /** Variables from secrets and configmaps, read at each start. */
   envFrom: Service_EnvFrom[];
   /** When a workload that ended by itself is restarted; default Always. */
-  restartPolicy?: Service_RestartPolicy | undefined;
+  restartPolicy?:
+    | Service_RestartPolicy
+    | undefined;
+  /** Labels that a node must have to run its instances. */
   nodeSelector: { [key: string]: string };
+  /** Volumes that each instance mounts. */
   volumes: VolumeMount[];
   /**
    * Seconds from the stop signal to SIGKILL; default 30. The stop signal is SIGTERM, or the STOPSIGNAL of a container's
@@ -84,13 +91,24 @@ export interface Service {
     | boolean
     | undefined;
   /** The network of a container; default bridge. */
-  network?: Service_Network | undefined;
+  network?:
+    | Service_Network
+    | undefined;
+  /** Ports on which a workload listens. */
   ports: Service_Port[];
-  resources?: Service_Resources | undefined;
+  /** Requests and limits of each instance. */
+  resources?:
+    | Service_Resources
+    | undefined;
+  /** Running: all wanted instances are ready, and there are no others. */
   status: Service_Status;
+  /** Number of ready instances. */
   readyInstances: number;
+  /** Number of instances, the deleting ones included. */
   currentInstances: number;
+  /** Generation that the controller saw when it wrote the status. */
   observedGeneration: number;
+  /** Observed aspects, such as Ready. */
   conditions: Condition[];
 }
 
@@ -337,13 +355,17 @@ export function service_StatusToNumber(object: Service_Status): number {
 
 /** Sets every key of a secret or of a configmap as an environment variable. Exactly one of both fields must be set. */
 export interface Service_EnvFrom {
+  /** Name of a secret in the namespace of the service. */
   secret: string;
+  /** Put before each key. */
   prefix: string;
+  /** Name of a configmap in the namespace of the service. */
   configmap: string;
 }
 
 /** A port on which a workload listens. */
 export interface Service_Port {
+  /** Name of the port, unique in the service. */
   name: string;
   /** The port on which the workload listens. Other workloads connect to the same port number. */
   port: number;
@@ -441,8 +463,11 @@ export interface Service_NodeSelectorEntry {
 
 /** One entry of volumes[] (specification section 2.4): exactly one of claim and claim_template. */
 export interface VolumeMount {
+  /** Name of the mount, unique in the service; a part of the names of volumes from claim_template. */
   name: string;
+  /** Path inside the workload. */
   mountPath: string;
+  /** Whether the workload can only read. */
   readOnly: boolean;
   /**
    * A directory of the volume to mount instead of its root. It is created, except for a read-only mount. Links in it are
@@ -475,11 +500,19 @@ export interface VolumeMount_Claim {
 
 /** The template of each replica's own volume. */
 export interface VolumeMount_ClaimTemplate {
+  /** Class of the volumes; the default class unless given. */
   storageClassName: string;
+  /** Quantity such as 10Gi. */
   size: string;
+  /** One that the driver of the class supports. */
   accessMode: Volume_AccessMode;
+  /** Parameters of the driver, merged over those of the class. Values may be secret references. */
   parameters: { [key: string]: string };
-  reclaimPolicy?: Volume_ReclaimPolicy | undefined;
+  /** Default: the class's policy. */
+  reclaimPolicy?:
+    | Volume_ReclaimPolicy
+    | undefined;
+  /** What happens to the volume of a replica that is removed. */
   retention?: VolumeMount_ClaimTemplate_Retention | undefined;
 }
 
@@ -503,7 +536,9 @@ export interface VolumeMount_ClaimTemplate_Retention {
 
 /** Keys of a secret or configmap of the service's namespace as read-only files in a directory. */
 export interface DataMount {
+  /** Name of the secret or configmap. */
   name: string;
+  /** Directory inside the workload. */
   mountPath: string;
   /** The keys; empty: every key, as a file with its name. */
   items: DataMount_Item[];
@@ -511,6 +546,7 @@ export interface DataMount {
 
 /** One key as a file. */
 export interface DataMount_Item {
+  /** Key of the secret or configmap. */
   key: string;
   /** Relative to the mount path, without "..". */
   path: string;

@@ -20,27 +20,42 @@ export interface Snapshot {
   name: string;
   namespace: string;
   labels: { [key: string]: string };
-  metadata?: ObjectMeta | undefined;
+  metadata?:
+    | ObjectMeta
+    | undefined;
+  /** What is copied. */
   source?:
     | Snapshot_Source
     | undefined;
   /** With retain, the copy stays at its provider when the object is deleted. Default: delete. */
-  reclaimPolicy?: Volume_ReclaimPolicy | undefined;
+  reclaimPolicy?:
+    | Volume_ReclaimPolicy
+    | undefined;
+  /** Phase of its life: Ready can be restored. */
   status: Snapshot_Status;
+  /** Identifier of the snapshot at its driver. */
   handle: string;
+  /** Error because of which it is Failed, or a call is retried; empty after success. */
   failureMessage: string;
   /** Size of its source when it was created, in bytes. */
   sizeBytes: string;
+  /** Driver of its source. */
   driver: string;
+  /** Parameters of its source at the time of its creation. */
   driverParameters: { [key: string]: string };
   /** Minimum size of a volume created from it, in bytes. */
   restoreSize: string;
+  /** Reason of its present phase, as in conditions. */
   reason: string;
+  /** Observed aspects, such as Ready. */
   conditions: Condition[];
+  /** Time at which it became Ready. RFC 3339, UTC. */
   readyAt: string;
+  /** Failed calls to create or delete it, counted from the last success or retry request. */
   attempts: number;
   /** Class of its source: it provides the credentials as long as it exists. */
   storageClassName: string;
+  /** Last call of its driver. */
   lastOperation?:
     | Volume_Operation
     | undefined;

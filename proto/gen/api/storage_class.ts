@@ -13,12 +13,18 @@ import { Volume_ReclaimPolicy, volume_ReclaimPolicyFromJSON, volume_ReclaimPolic
 export interface StorageClass {
   name: string;
   labels: { [key: string]: string };
-  metadata?: ObjectMeta | undefined;
+  metadata?:
+    | ObjectMeta
+    | undefined;
+  /** Driver of its volumes; kedge driver list prints them. */
   driver: string;
   /** Values may be secret references: secret:<name>[.<namespace>.svc]/<key> */
   parameters: { [key: string]: string };
+  /** Policy of volumes that have none of their own; default retain. */
   reclaimPolicy: Volume_ReclaimPolicy;
+  /** Whether volumes without a class get this one. At most one class has it. */
   default: boolean;
+  /** Places of its volumes, as labels of nodes: one of the selectors must match. Empty: every place. */
   allowedTopologies: TopologySelector[];
   /**
    * Whether the setting [storage].defaultStorageClass names this class. It is the default as long as no class has
@@ -39,14 +45,19 @@ export interface StorageClass_ParametersEntry {
 
 /** Labels that a node must have; all expressions must match. */
 export interface TopologySelector {
+  /** Labels that a node must have, with their values. */
   matchLabels: { [key: string]: string };
+  /** Further requirements. All requirements of one selector must hold. */
   matchExpressions: TopologySelector_Expression[];
 }
 
 /** One expression over a node label. */
 export interface TopologySelector_Expression {
+  /** Label of a node, such as svc.io/zone. */
   key: string;
+  /** Comparison with the values. */
   operator: TopologySelector_Expression_Operator;
+  /** Values for In and NotIn. */
   values: string[];
 }
 

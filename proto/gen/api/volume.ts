@@ -13,29 +13,55 @@ export interface Volume {
   name: string;
   namespace: string;
   labels: { [key: string]: string };
-  metadata?: ObjectMeta | undefined;
+  metadata?:
+    | ObjectMeta
+    | undefined;
+  /** Class with the driver and its parameters; the default class unless given. */
   storageClassName: string;
+  /** Quantity such as 10Gi; it can only grow. A volume that is a directory can exceed it. */
   size: string;
+  /** ReadWriteOnce: one instance at a time uses it. The others are for several; the driver must support the mode. */
   accessMode: Volume_AccessMode;
   /** Default: the class's policy. */
-  reclaimPolicy?: Volume_ReclaimPolicy | undefined;
+  reclaimPolicy?:
+    | Volume_ReclaimPolicy
+    | undefined;
+  /**
+   * Parameters of the driver, merged over those of the class. Values may be secret references:
+   * secret:<name>[.<namespace>.svc]/<key>
+   */
   parameters: { [key: string]: string };
   /** The source of the content; without it a new volume is empty. */
-  source?: Volume_Source | undefined;
+  source?:
+    | Volume_Source
+    | undefined;
+  /** Phase of its life: provisioned is Available, claimed is Bound. */
   status: Volume_Status;
+  /** Identifier of the volume at its driver, such as a path or the id at a provider. */
   handle: string;
+  /** Instance that uses it, <namespace>/<instance>; one of them if several do. */
   boundClaim: string;
+  /** Node of that use; one of them if several nodes use it. */
   boundNode: string;
   /** <namespace>/<service> */
   ownerService: string;
+  /** Error because of which it is Failed or Stalled, or a call is retried; empty after success. */
   failureMessage: string;
+  /** Failed calls to provision it since the last success or retry request. */
   attempts: number;
+  /** Parameters of class and volume at the time of its provisioning. Deletion and detach use them if the class is gone. */
   driverParameters: { [key: string]: string };
+  /** Provisioned size. */
   sizeBytes: string;
+  /** Reason of its present phase, as in conditions. */
   reason: string;
+  /** Observed aspects, such as Provisioned and Bound. */
   conditions: Condition[];
+  /** Claims on it with their nodes, the reserved ones included. */
   attachments: Volume_Attachment[];
+  /** Driver of its data, captured before the first call. */
   driver: string;
+  /** Reclaim policy that applies: its own, else that of the class. */
   effectiveReclaimPolicy?:
     | Volume_ReclaimPolicy
     | undefined;
@@ -43,6 +69,7 @@ export interface Volume {
   formatted: boolean;
   /** Node labels that it was provisioned for; it can be attached only to matching nodes. */
   topology: { [key: string]: string };
+  /** Last call of its driver. */
   lastOperation?:
     | Volume_Operation
     | undefined;
@@ -59,6 +86,7 @@ export interface Volume {
   usedBytes: string;
   /** Bytes of its file system. For a directory: those of the disk on which it is. */
   totalBytes: string;
+  /** Used inodes of its file system. For a directory: the number of its files and directories. */
   usedInodes: string;
   /** Inodes of its file system; empty if the file system creates inodes as needed. */
   totalInodes: string;
@@ -232,9 +260,13 @@ export function volume_ReclaimPolicyToNumber(object: Volume_ReclaimPolicy): numb
 export interface Volume_Attachment {
   /** <namespace>/<instance> */
   claim: string;
+  /** Node of that instance. */
   node: string;
+  /** Whether it is attached there. */
   state: Volume_Attachment_State;
+  /** Path of its block device on the node; empty for a directory. */
   devicePath: string;
+  /** Time of the attach. RFC 3339, UTC. */
   attachedAt: string;
 }
 
@@ -298,13 +330,17 @@ export interface Volume_DataDeletion {
 
 /** One request of a driver to its provider, without its body and credentials. */
 export interface Volume_ProviderCall {
+  /** Start of the request. RFC 3339, UTC. */
   at: string;
+  /** HTTP method. */
   method: string;
+  /** Path of the request. */
   path: string;
   /** HTTP status; 0 without an answer. */
   status: number;
   /** The provider's id of the request, for its support. */
   requestId: string;
+  /** Milliseconds until its answer or its failure. */
   durationMs: number;
   /** The kind of the error, such as Throttled; empty after success. */
   error: string;
@@ -312,10 +348,13 @@ export interface Volume_ProviderCall {
 
 /** One call of the driver with its outcome. */
 export interface Volume_Operation {
+  /** Method of the driver, such as provision. */
   call: string;
+  /** Start of the call. RFC 3339, UTC. */
   startedAt: string;
   /** Succeeded, Started, Pending while it is in progress, or the kind of the error, such as Throttled. */
   outcome: string;
+  /** Error of the call; empty after success. */
   message: string;
   /** Time of the next automatic retry; empty if there is none. */
   nextTryAt: string;

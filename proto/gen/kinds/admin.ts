@@ -6,11 +6,15 @@ export type RegistryAuthType = 'basic' | 'token' | 'dockerconfigjson';
 
 /** Credentials of a registry. Confidential values are sealed in the store. */
 export interface RegistryAuth {
+  /** Which of the other fields apply. */
   readonly type: RegistryAuthType;
+  /** For the type basic. */
   readonly username?: string;
   /** A literal, which is sealed in the store and masked in answers, or a secret reference secret:<name>.<namespace>.svc/<key>. The same applies to token and docker_config_json. */
   readonly password?: string;
+  /** For the type token. */
   readonly token?: string;
+  /** For the type dockerconfigjson: the file that docker login writes. */
   readonly dockerConfigJson?: string;
 }
 
@@ -21,6 +25,7 @@ export const registryAuthSensitive = ['password', 'token', 'dockerConfigJson'] a
 export interface Registry extends ApiObject {
   /** Host with an optional port and path; *.example.com matches every subdomain, but not example.com. If several registries match an image, a host takes precedence over a wildcard, even over a wildcard with a path; then a longer path over a shorter one, and a longer wildcard over a shorter one. */
   readonly registry: string;
+  /** Credentials for pulls. */
   readonly auth?: RegistryAuth;
 }
 

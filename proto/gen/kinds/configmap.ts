@@ -4,6 +4,7 @@ import type { ApiObject } from 'kedge';
 /** Named texts for workloads. At most 1 MiB per object. */
 export interface Configmap extends ApiObject {
   readonly namespace: string;
+  /** Texts by key. */
   readonly data?: Readonly<Record<string, string>>;
   /** Increases with every change of data. */
   readonly version?: number;

@@ -2,7 +2,7 @@
 import type { ApiObject, Condition } from 'kedge';
 import type { DataMount, ServiceEnvFrom, ServiceImagePull, ServiceNetwork, ServicePort, ServicePortProtocol, ServiceResources, ServiceRestartPolicy, ServiceRuntime, VolumeMount } from './service.js';
 
-/** The fields of a service that its instances have too. */
+/** The fields of a service that its instances have too. `kedge explain service` describes them. */
 export interface InstanceTemplate {
   readonly runtime?: ServiceRuntime;
   readonly image?: string;
@@ -35,10 +35,13 @@ export type InstancePhase = 'Pending' | 'Starting' | 'Running' | 'Stopped' | 'Fa
 
 /** A mounted volume. */
 export interface InstanceMount {
+  /** Name of the mount in the service. */
   readonly name: string;
   /** <namespace>/<volume> */
   readonly volume: string;
+  /** Path inside the workload. */
   readonly mountPath: string;
+  /** Whether the workload can only read. */
   readonly readOnly: boolean;
   /** Directory on the node. */
   readonly source: string;
@@ -64,40 +67,56 @@ export interface InstanceBackoff {
 
 /** A port of the node that is forwarded to a port of the workload. */
 export interface InstanceHostPort {
+  /** Name of the port in the service. */
   readonly name: string;
   /** Address of the node; empty if the workload itself listens on the node. */
   readonly address?: string;
+  /** Port of the node. */
   readonly hostPort: number;
+  /** Port on which the workload listens. */
   readonly port: number;
+  /** TCP or UDP. */
   readonly protocol: ServicePortProtocol;
 }
 
 /** One replica of a service, created by the service controller. */
 export interface Instance extends ApiObject {
   readonly namespace: string;
+  /** Service that created it, in its namespace. */
   readonly service: string;
+  /** Number of the replica, from 0. */
   readonly ordinal: number;
   /** Node that it is bound to; empty until it is scheduled. */
   readonly node?: string;
+  /** What it runs, copied from its service. */
   readonly template: InstanceTemplate;
   /** From the service: seconds that it must run before it is ready. */
   readonly minReadySeconds?: number;
+  /** Phase of its workload. Unknown: its node is silent. */
   readonly status?: InstancePhase;
+  /** Observed aspects: Scheduled, VolumesReady, ContainersReady, Ready. */
   readonly conditions?: readonly Condition[];
+  /** Error of the last failed run, start or stop; empty while the workload runs. */
   readonly failureMessage?: string;
+  /** Restarts of the workload. Ends that the container engine caused and failed pulls do not count. */
   readonly restartCount?: number;
+  /** Process id of the workload on its node; 0 if it does not run. */
   readonly pid?: number;
+  /** Start of the present run. RFC 3339, UTC. */
   readonly startedAt?: string;
+  /** Mounted volumes. */
   readonly mounts?: readonly InstanceMount[];
   /** Exit code of the last run that ended by itself. */
   readonly exitCode?: number;
   /** The cause of that end if it is not the command: OOMKilled. */
   readonly exitReason?: string;
+  /** Delay of its next start after failures. */
   readonly backoff?: InstanceBackoff;
   /** Id of the container, for the tools of the engine; empty for a process. */
   readonly containerId?: string;
   /** Address of the container on the bridge of the cluster. */
   readonly ip?: string;
+  /** Ports of its node that lead to it. */
   readonly hostPorts?: readonly InstanceHostPort[];
   /** The image that its container runs: by the digest of its registry, such as redis@sha256:...; its id if it came from no registry. A restart runs the same image, unless imagePull is always. */
   readonly imageDigest?: string;

@@ -3,8 +3,11 @@ import type { ApiObject } from 'kedge';
 
 /** OwnerReference. */
 export interface OwnerReference {
+  /** Kind of the owner. */
   readonly kind?: string;
+  /** Name of the owner. */
   readonly name?: string;
+  /** Uid of the owner: a later object of its name is another one. */
   readonly uid?: string;
 }
 
@@ -14,14 +17,21 @@ export interface ObjectMeta {
   readonly uid?: string;
   /** The version of this object. Opaque: compare it only for equality. Versions and watch cursors are not interchangeable. */
   readonly resourceVersion?: string;
+  /** Increases with every change of the object outside of its status and metadata, and with the request for its deletion. */
   readonly generation?: number;
+  /** Time of its creation. */
   readonly createdAt?: string;
+  /** Time of its last change, also of its status. */
   readonly updatedAt?: string;
+  /** Time at which its deletion was requested; absent before. It exists until its finalizers are removed. */
   readonly deletionRequestedAt?: string;
   /** When the object expires. */
   readonly expiresAt?: string;
+  /** Cleanups that must end before the object is removed. Controllers set and remove them. */
   readonly finalizers?: readonly string[];
+  /** Objects with which it is deleted. */
   readonly ownerReferences?: readonly OwnerReference[];
+  /** Free-form texts for tools and people. */
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
@@ -30,11 +40,17 @@ export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
 /** One observed aspect of an object. */
 export interface Condition {
+  /** The observed aspect, such as Ready. */
   readonly type?: string;
+  /** Whether it holds. */
   readonly status?: ConditionStatus;
+  /** A constant in CamelCase that explains the status. The page of reasons has a remedy for each problem. */
   readonly reason?: string;
+  /** The explanation for people. */
   readonly message?: string;
+  /** Generation of the object at the observation; 0 if the writer did not record it. */
   readonly observedGeneration?: number;
+  /** Time of the last change of status. */
   readonly lastTransitionAt?: string;
 }
 
@@ -43,8 +59,11 @@ export type UserKind = 'user' | 'serviceAccount';
 
 /** A person or a program that tokens authenticate. */
 export interface User extends ApiObject {
+  /** A person, or the account of a program; default user. */
   readonly kind?: UserKind;
+  /** For people. */
   readonly email?: string;
+  /** Names of the policies whose rights it has. */
   readonly policies?: readonly string[];
   /** Node of a service account, which then has access only to the objects of that node. */
   readonly node?: string;
@@ -54,6 +73,7 @@ export interface User extends ApiObject {
 export interface PolicyRule {
   /** Plural names of kinds, names of other resources, such as images, or *. */
   readonly resources: readonly string[];
+  /** Permitted verbs, such as get, list, create, or *. */
   readonly verbs: readonly string[];
   /** Cluster-scoped kinds match only *. */
   readonly namespaces: readonly string[];
@@ -61,8 +81,11 @@ export interface PolicyRule {
 
 /** A set of rights. Rules only allow: access without a matching rule is denied. */
 export interface Policy extends ApiObject {
+  /** For people. */
   readonly description?: string;
+  /** Permissions; what no rule of any policy of a user permits is refused. */
   readonly rules?: readonly PolicyRule[];
+  /** Whether it is built in: it can't be changed or deleted. */
   readonly builtin?: boolean;
 }
 
@@ -70,9 +93,11 @@ export interface Policy extends ApiObject {
 export interface Token extends ApiObject {
   /** Name of the user that it authenticates. */
   readonly subject: string;
+  /** For people. */
   readonly description?: string;
   /** Seconds until it expires, at most the remaining time of its parent, which is the token that created it. 0: it expires with its parent. */
   readonly ttlSeconds?: number;
+  /** Time at which it becomes invalid; empty: it has no end of its own. RFC 3339, UTC. */
   readonly expiresAt?: string;
   /** Time of the last use, accurate to a minute. */
   readonly lastUsedAt?: string;
@@ -84,9 +109,13 @@ export interface Token extends ApiObject {
 
 /** The object of an event. */
 export interface EventRegarding {
+  /** Kind of the object. */
   readonly kind: string;
+  /** Empty for an object without a namespace. */
   readonly namespace?: string;
+  /** Name of the object. */
   readonly name: string;
+  /** Uid of the object; a later object of the name has another one. */
   readonly uid?: string;
 }
 
@@ -96,15 +125,19 @@ export type EventType = 'Normal' | 'Warning';
 /** An event of an object. A repetition increases its count. */
 export interface Event extends ApiObject {
   readonly namespace: string;
+  /** Object that it is about. */
   readonly regarding: EventRegarding;
+  /** Warning for a problem. */
   readonly type: EventType;
   /** One CamelCase word. */
   readonly reason: string;
+  /** The explanation for people. */
   readonly message?: string;
   /** Number of occurrences. */
   readonly count?: number;
   /** RFC 3339, UTC. */
   readonly firstSeenAt?: string;
+  /** Time of the last occurrence. RFC 3339, UTC. */
   readonly lastSeenAt?: string;
   /** The component that reports the event. */
   readonly source?: string;

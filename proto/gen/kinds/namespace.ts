@@ -6,7 +6,9 @@ export type NamespacePhase = 'Active' | 'Terminating';
 
 /** Namespace. */
 export interface Namespace extends ApiObject {
+  /** For people. */
   readonly description?: string;
+  /** Terminating: it is removed once its objects are gone. */
   readonly status?: NamespacePhase;
   /** ContentRemaining reports what its deletion waits for, and the remedy. */
   readonly conditions?: readonly Condition[];

@@ -6,13 +6,21 @@ export type NodePhase = 'Ready' | 'NotReady';
 
 /** A machine that runs instances. */
 export interface Node extends ApiObject {
+  /** Address of the node. The agent of kedged writes the host of its server.grpcAddress. */
   readonly address?: string;
+  /** Whether no further instances are placed on it. */
   readonly unschedulable?: boolean;
+  /** NotReady: the agent is silent or has stopped. */
   readonly status?: NodePhase;
+  /** Version of its agent. */
   readonly version?: string;
+  /** Time of the last heartbeat of its agent. RFC 3339, UTC. */
   readonly lastHeartbeatAt?: string;
+  /** Drivers that its agent can use. */
   readonly drivers?: readonly string[];
+  /** Runtimes that are available on it. */
   readonly runtimes?: readonly string[];
+  /** Observed aspects, such as Ready. */
   readonly conditions?: readonly Condition[];
   /** The id of the process that registered last as the agent of this node. Each start of an agent has a new id. */
   readonly agentId?: string;

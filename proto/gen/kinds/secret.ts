@@ -4,6 +4,7 @@ import type { ApiObject } from 'kedge';
 /** Encrypted at rest; values are masked in answers unless revealed. */
 export interface Secret extends ApiObject {
   readonly namespace: string;
+  /** Confidential texts by key. They are sealed in the store and masked in answers; a mask in a write keeps the stored text. */
   readonly data?: Readonly<Record<string, string>>;
   /** Increases with every change of data. */
   readonly version?: number;

@@ -7,8 +7,11 @@ export type ServiceRuntime = 'container' | 'process';
 
 /** Sets every key of a secret or of a configmap as an environment variable. Exactly one of both fields must be set. */
 export interface ServiceEnvFrom {
+  /** Name of a secret in the namespace of the service. */
   readonly secret?: string;
+  /** Put before each key. */
   readonly prefix?: string;
+  /** Name of a configmap in the namespace of the service. */
   readonly configmap?: string;
 }
 
@@ -31,18 +34,27 @@ export interface VolumeMountClaimTemplateRetention {
 
 /** The template of each replica's own volume. */
 export interface VolumeMountClaimTemplate {
+  /** Class of the volumes; the default class unless given. */
   readonly storageClassName?: string;
+  /** Quantity such as 10Gi. */
   readonly size: string;
+  /** One that the driver of the class supports. */
   readonly accessMode: VolumeAccessMode;
+  /** Parameters of the driver, merged over those of the class. Values may be secret references. */
   readonly parameters?: Readonly<Record<string, string>>;
+  /** Default: the class's policy. */
   readonly reclaimPolicy?: VolumeReclaimPolicy;
+  /** What happens to the volume of a replica that is removed. */
   readonly retention?: VolumeMountClaimTemplateRetention;
 }
 
 /** One entry of volumes[] (specification section 2.4): exactly one of claim and claim_template. */
 export type VolumeMount = ({ readonly claim: VolumeMountClaim; readonly claimTemplate?: never } | { readonly claim?: never; readonly claimTemplate: VolumeMountClaimTemplate }) & {
+  /** Name of the mount, unique in the service; a part of the names of volumes from claim_template. */
   readonly name: string;
+  /** Path inside the workload. */
   readonly mountPath: string;
+  /** Whether the workload can only read. */
   readonly readOnly?: boolean;
   /** A directory of the volume to mount instead of its root. It is created, except for a read-only mount. Links in it are not followed. */
   readonly subPath?: string;
@@ -54,6 +66,7 @@ export type VolumeMount = ({ readonly claim: VolumeMountClaim; readonly claimTem
 
 /** One key as a file. */
 export interface DataMountItem {
+  /** Key of the secret or configmap. */
   readonly key: string;
   /** Relative to the mount path, without "..". */
   readonly path: string;
@@ -61,7 +74,9 @@ export interface DataMountItem {
 
 /** Keys of a secret or configmap of the service's namespace as read-only files in a directory. */
 export interface DataMount {
+  /** Name of the secret or configmap. */
   readonly name: string;
+  /** Directory inside the workload. */
   readonly mountPath: string;
   /** The keys; empty: every key, as a file with its name. */
   readonly items?: readonly DataMountItem[];
@@ -78,6 +93,7 @@ export type ServicePortProtocol = 'TCP' | 'UDP';
 
 /** A port on which a workload listens. */
 export interface ServicePort {
+  /** Name of the port, unique in the service. */
   readonly name: string;
   /** The port on which the workload listens. Other workloads connect to the same port number. */
   readonly port: number;
@@ -123,12 +139,17 @@ export interface Service extends ApiObject {
   readonly command?: readonly string[];
   /** Further arguments. For a container without command they replace the default command of the image. */
   readonly args?: readonly string[];
+  /** Working directory; default: that of the image, or the root directory. */
   readonly workingDir?: string;
+  /** Variables of the environment. They win over env_from. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Variables from secrets and configmaps, read at each start. */
   readonly envFrom?: readonly ServiceEnvFrom[];
   /** When a workload that ended by itself is restarted; default Always. */
   readonly restartPolicy?: ServiceRestartPolicy;
+  /** Labels that a node must have to run its instances. */
   readonly nodeSelector?: Readonly<Record<string, string>>;
+  /** Volumes that each instance mounts. */
   readonly volumes?: readonly VolumeMount[];
   /** Seconds from the stop signal to SIGKILL; default 30. The stop signal is SIGTERM, or the STOPSIGNAL of a container's image. */
   readonly terminationGracePeriodSeconds?: number;
@@ -152,12 +173,19 @@ export interface Service extends ApiObject {
   readonly init?: boolean;
   /** The network of a container; default bridge. */
   readonly network?: ServiceNetwork;
+  /** Ports on which a workload listens. */
   readonly ports?: readonly ServicePort[];
+  /** Requests and limits of each instance. */
   readonly resources?: ServiceResources;
+  /** Running: all wanted instances are ready, and there are no others. */
   readonly status?: ServicePhase;
+  /** Number of ready instances. */
   readonly readyInstances?: number;
+  /** Number of instances, the deleting ones included. */
   readonly currentInstances?: number;
+  /** Generation that the controller saw when it wrote the status. */
   readonly observedGeneration?: number;
+  /** Observed aspects, such as Ready. */
   readonly conditions?: readonly Condition[];
 }
 

@@ -14,24 +14,35 @@ export type SnapshotPhase = 'Pending' | 'Creating' | 'Ready' | 'Deleting' | 'Fai
 /** A copy of one volume at one point in time (specification section 2.3). */
 export interface Snapshot extends ApiObject {
   readonly namespace: string;
+  /** What is copied. */
   readonly source: SnapshotSource;
   /** With retain, the copy stays at its provider when the object is deleted. Default: delete. */
   readonly reclaimPolicy?: VolumeReclaimPolicy;
+  /** Phase of its life: Ready can be restored. */
   readonly status?: SnapshotPhase;
+  /** Identifier of the snapshot at its driver. */
   readonly handle?: string;
+  /** Error because of which it is Failed, or a call is retried; empty after success. */
   readonly failureMessage?: string;
   /** Size of its source when it was created, in bytes. */
   readonly sizeBytes?: string;
+  /** Driver of its source. */
   readonly driver?: string;
+  /** Parameters of its source at the time of its creation. */
   readonly driverParameters?: Readonly<Record<string, string>>;
   /** Minimum size of a volume created from it, in bytes. */
   readonly restoreSize?: string;
+  /** Reason of its present phase, as in conditions. */
   readonly reason?: string;
+  /** Observed aspects, such as Ready. */
   readonly conditions?: readonly Condition[];
+  /** Time at which it became Ready. RFC 3339, UTC. */
   readonly readyAt?: string;
+  /** Failed calls to create or delete it, counted from the last success or retry request. */
   readonly attempts?: number;
   /** Class of its source: it provides the credentials as long as it exists. */
   readonly storageClassName?: string;
+  /** Last call of its driver. */
   readonly lastOperation?: VolumeOperation;
   /** Uids of volumes that are being created from it. */
   readonly restoresInFlight?: readonly string[];

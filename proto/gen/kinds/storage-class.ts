@@ -7,24 +7,33 @@ export type TopologySelectorExpressionOperator = 'In' | 'NotIn' | 'Exists' | 'Do
 
 /** One expression over a node label. */
 export interface TopologySelectorExpression {
+  /** Label of a node, such as svc.io/zone. */
   readonly key: string;
+  /** Comparison with the values. */
   readonly operator: TopologySelectorExpressionOperator;
+  /** Values for In and NotIn. */
   readonly values?: readonly string[];
 }
 
 /** Labels that a node must have; all expressions must match. */
 export interface TopologySelector {
+  /** Labels that a node must have, with their values. */
   readonly matchLabels?: Readonly<Record<string, string>>;
+  /** Further requirements. All requirements of one selector must hold. */
   readonly matchExpressions?: readonly TopologySelectorExpression[];
 }
 
 /** Names a driver and default parameters (specification section 2.1). */
 export interface StorageClass extends ApiObject {
+  /** Driver of its volumes; kedge driver list prints them. */
   readonly driver: string;
   /** Values may be secret references: secret:<name>[.<namespace>.svc]/<key> */
   readonly parameters?: Readonly<Record<string, string>>;
+  /** Policy of volumes that have none of their own; default retain. */
   readonly reclaimPolicy?: VolumeReclaimPolicy;
+  /** Whether volumes without a class get this one. At most one class has it. */
   readonly default?: boolean;
+  /** Places of its volumes, as labels of nodes: one of the selectors must match. Empty: every place. */
   readonly allowedTopologies?: readonly TopologySelector[];
   /** Whether the setting [storage].defaultStorageClass names this class. It is the default as long as no class has default true. */
   readonly configuredDefault?: boolean;

@@ -23,21 +23,29 @@ export type VolumeAttachmentState = 'Reserved' | 'Attached' | 'Detaching';
 export interface VolumeAttachment {
   /** <namespace>/<instance> */
   readonly claim: string;
+  /** Node of that instance. */
   readonly node: string;
+  /** Whether it is attached there. */
   readonly state: VolumeAttachmentState;
+  /** Path of its block device on the node; empty for a directory. */
   readonly devicePath?: string;
+  /** Time of the attach. RFC 3339, UTC. */
   readonly attachedAt?: string;
 }
 
 /** One request of a driver to its provider, without its body and credentials. */
 export interface VolumeProviderCall {
+  /** Start of the request. RFC 3339, UTC. */
   readonly at: string;
+  /** HTTP method. */
   readonly method: string;
+  /** Path of the request. */
   readonly path: string;
   /** HTTP status; 0 without an answer. */
   readonly status: number;
   /** The provider's id of the request, for its support. */
   readonly requestId: string;
+  /** Milliseconds until its answer or its failure. */
   readonly durationMs: number;
   /** The kind of the error, such as Throttled; empty after success. */
   readonly error: string;
@@ -45,10 +53,13 @@ export interface VolumeProviderCall {
 
 /** One call of the driver with its outcome. */
 export interface VolumeOperation {
+  /** Method of the driver, such as provision. */
   readonly call: string;
+  /** Start of the call. RFC 3339, UTC. */
   readonly startedAt: string;
   /** Succeeded, Started, Pending while it is in progress, or the kind of the error, such as Throttled. */
   readonly outcome: string;
+  /** Error of the call; empty after success. */
   readonly message: string;
   /** Time of the next automatic retry; empty if there is none. */
   readonly nextTryAt: string;
@@ -75,33 +86,51 @@ export interface VolumeExhaustedTopology {
 /** A unit of durable storage (specification section 2.2). */
 export interface Volume extends ApiObject {
   readonly namespace: string;
+  /** Class with the driver and its parameters; the default class unless given. */
   readonly storageClassName: string;
+  /** Quantity such as 10Gi; it can only grow. A volume that is a directory can exceed it. */
   readonly size: string;
+  /** ReadWriteOnce: one instance at a time uses it. The others are for several; the driver must support the mode. */
   readonly accessMode: VolumeAccessMode;
   /** Default: the class's policy. */
   readonly reclaimPolicy?: VolumeReclaimPolicy;
+  /** Parameters of the driver, merged over those of the class. Values may be secret references: secret:<name>[.<namespace>.svc]/<key> */
   readonly parameters?: Readonly<Record<string, string>>;
   /** The source of the content; without it a new volume is empty. */
   readonly source?: VolumeSource;
+  /** Phase of its life: provisioned is Available, claimed is Bound. */
   readonly status?: VolumePhase;
+  /** Identifier of the volume at its driver, such as a path or the id at a provider. */
   readonly handle?: string;
+  /** Instance that uses it, <namespace>/<instance>; one of them if several do. */
   readonly boundClaim?: string;
+  /** Node of that use; one of them if several nodes use it. */
   readonly boundNode?: string;
   /** <namespace>/<service> */
   readonly ownerService?: string;
+  /** Error because of which it is Failed or Stalled, or a call is retried; empty after success. */
   readonly failureMessage?: string;
+  /** Failed calls to provision it since the last success or retry request. */
   readonly attempts?: number;
+  /** Parameters of class and volume at the time of its provisioning. Deletion and detach use them if the class is gone. */
   readonly driverParameters?: Readonly<Record<string, string>>;
+  /** Provisioned size. */
   readonly sizeBytes?: string;
+  /** Reason of its present phase, as in conditions. */
   readonly reason?: string;
+  /** Observed aspects, such as Provisioned and Bound. */
   readonly conditions?: readonly Condition[];
+  /** Claims on it with their nodes, the reserved ones included. */
   readonly attachments?: readonly VolumeAttachment[];
+  /** Driver of its data, captured before the first call. */
   readonly driver?: string;
+  /** Reclaim policy that applies: its own, else that of the class. */
   readonly effectiveReclaimPolicy?: VolumeReclaimPolicy;
   /** The block device was formatted; it is never formatted again. */
   readonly formatted?: boolean;
   /** Node labels that it was provisioned for; it can be attached only to matching nodes. */
   readonly topology?: Readonly<Record<string, string>>;
+  /** Last call of its driver. */
   readonly lastOperation?: VolumeOperation;
   /** Uids of snapshots that are being created from it. */
   readonly snapshotsInFlight?: readonly string[];
@@ -117,6 +146,7 @@ export interface Volume extends ApiObject {
   readonly usedBytes?: string;
   /** Bytes of its file system. For a directory: those of the disk on which it is. */
   readonly totalBytes?: string;
+  /** Used inodes of its file system. For a directory: the number of its files and directories. */
   readonly usedInodes?: string;
   /** Inodes of its file system; empty if the file system creates inodes as needed. */
   readonly totalInodes?: string;
