@@ -17,7 +17,8 @@ const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 const sizes = JSON.parse(read('test/architecture/sizes.json')) as Sizes;
 const { sourceLinesMax, testLinesMax, folderFilesMax } = sizes;
 
-const written = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.ts', '*.mjs'], {
+const patterns = ['*.ts', '*.mjs', '*.cjs', '*.sh'];
+const written = execFileSync('git', ['ls-files', '-co', '--exclude-standard', ...patterns], {
   cwd: root,
   encoding: 'utf8',
 })
