@@ -2,6 +2,7 @@ import { notFound } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { describeMethod, field } from '../description/describe.js';
+import { resourceFields } from '../description/workload-fields.js';
 import { requestKey } from '../references/request-key.js';
 import { explainStored, hintsOf } from '../description/describe-cause.js';
 import { nodes } from '../node/kind.js';
@@ -42,8 +43,11 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
       field('Cause', cause && `${cause.object}: ${cause.message}`),
       field('Service', instance.service),
       field('Runtime', instance.template.runtime),
+      field('Image', instance.template.image),
+      field('Image digest', instance.imageDigest),
       field('Node', instance.node),
       field('Nominated node', instance.nominatedNode),
+      field('Container', instance.containerId),
       field('Process', instance.pid),
       field('Started', instance.startedAt),
       field('Restarts', instance.restartCount),
@@ -56,6 +60,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
           `${address ? `${address}:` : ''}${hostPort} -> ${portLabel(port, protocol)}`,
         ),
       ),
+      ...resourceFields(instance.template),
       ...(instance.mounts ?? []).map((m) =>
         field(
           `Mount ${m.name}`,

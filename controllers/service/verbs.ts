@@ -2,6 +2,7 @@ import { invalid, notFound, timestamp } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import { describeMethod, field } from '../description/describe.js';
+import { portFields, resourceFields } from '../description/workload-fields.js';
 import { requestKey } from '../references/request-key.js';
 import { explainStored, hintsOf } from '../description/describe-cause.js';
 import { instances } from '../instance/kind.js';
@@ -63,6 +64,8 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
       field('Scale', service.scale),
       field('Ready instances', service.readyInstances),
       field('Generation', service.metadata.generation),
+      ...portFields(service),
+      ...resourceFields(service),
     ].filter((f) => f !== undefined),
     conditions: service.conditions ?? [],
     references: [

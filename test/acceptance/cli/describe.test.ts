@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../daemon.js';
 
 describe('kedge describe of kinds without a description of the server', function () {
@@ -69,5 +70,49 @@ describe('kedge describe of kinds without a description of the server', function
       expect(stdout).to.equal('');
       expect(stderr).to.match(/nobody" does not exist/);
     }
+  });
+});
+
+describe('kedge describe of workloads', function () {
+  this.timeout(180_000);
+  let daemon: TestDaemon;
+  before(async () => {
+    daemon = await TestDaemon.start();
+  });
+  after(() => daemon.dispose());
+
+  it('shows the image, the ports and the resources of a service and of its instances', async () => {
+    await daemon.ok('POST', '/v1/namespaces/default/services', {
+      ...{ name: 'web', image: 'web:1', nodeSelector: { place: 'nowhere' } },
+      ports: [
+        { name: 'http', port: 80, hostPort: 18_080 },
+        { name: 'dns', port: 53, protocol: 'UDP' },
+      ],
+      resources: {
+        ...{ cpu: { request: '250m', limit: '1' }, memory: { limit: '64Mi' }, pids: 50 },
+        sharedMemory: '16Mi',
+      },
+    });
+    await eventually(
+      'the instance',
+      async () =>
+        (await daemon.rest('GET', '/v1/namespaces/default/instances/web-0')).status === 200,
+    );
+    const rows = [
+      /^Image: +web:1$/m,
+      /^CPU: +request 250m, limit 1$/m,
+      /^Memory: +limit 64Mi$/m,
+      /^Processes: +limit 50$/m,
+      /^Shared memory: +16Mi$/m,
+    ];
+    const ofService = (await daemon.cli('describe', 'service/web')).stdout;
+    for (const row of [
+      ...rows,
+      /^Port http: +80\/TCP, 18080 on the node$/m,
+      /^Port dns: +53\/UDP$/m,
+    ])
+      expect(ofService).to.match(row);
+    const ofInstance = (await daemon.cli('describe', 'instance/web-0')).stdout;
+    for (const row of rows) expect(ofInstance).to.match(row);
   });
 });
