@@ -21,10 +21,21 @@ describe('built-in drivers', () => {
     ]);
   });
 
-  /** Capabilities as specification section 2.5 states them. */
+  const cloud = {
+    accessModes: ['ReadWriteOnce'],
+    expand: true,
+    blockDevice: true,
+    clone: false,
+    ownsData: true,
+  };
+  /**
+   * Capabilities as specification section 2.5 states them. The access modes, and the capabilities of `local` and
+   * `cloud1-volume`, are decisions of this project.
+   */
   const table = {
     local: {
       accessModes: ['ReadWriteOnce'],
+      snapshots: true,
       expand: true,
       onlineExpand: true,
       // Its data is on one node and can be used only there.
@@ -34,13 +45,39 @@ describe('built-in drivers', () => {
       accessModes: ['ReadWriteOnce', 'ReadOnlyMany'],
       snapshots: false,
       expand: false,
+      onlineExpand: false,
       ownsData: false,
       topologyKeys: [nodeTopologyKey],
     },
-    'cloud1-volume': { snapshots: true, expand: true, onlineExpand: true, blockDevice: true },
-    'cloud2-volume': { snapshots: false, expand: true, onlineExpand: false, blockDevice: true },
-    'cloud3-block': { snapshots: true, expand: true, onlineExpand: true, blockDevice: true },
-    'cloud4-disk': { snapshots: true, expand: true, onlineExpand: true, blockDevice: true },
+    'cloud1-volume': {
+      ...cloud,
+      snapshots: true,
+      onlineExpand: true,
+      topologyKeys: ['svc.io/region'],
+      adoptsOffline: true,
+    },
+    'cloud2-volume': {
+      ...cloud,
+      snapshots: false,
+      onlineExpand: false,
+      topologyKeys: ['svc.io/region'],
+      adoptsOffline: undefined,
+    },
+    'cloud3-block': {
+      ...cloud,
+      snapshots: true,
+      onlineExpand: true,
+      topologyKeys: ['svc.io/region', 'svc.io/zone'],
+      adoptsOffline: undefined,
+    },
+    'cloud4-disk': {
+      ...cloud,
+      accessModes: ['ReadWriteOnce', 'ReadOnlyMany'],
+      snapshots: true,
+      onlineExpand: true,
+      topologyKeys: ['svc.io/zone'],
+      adoptsOffline: undefined,
+    },
   };
   for (const [name, expected] of Object.entries(table))
     it(`${name} has its capabilities`, async () => {
