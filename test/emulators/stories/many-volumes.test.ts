@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Transport } from '@kedge/driver-sdk/provider';
-import { driverNames } from '../sweep/emulated-cloud.js';
+import { driverNames, rateStatus } from '../sweep/emulated-cloud.js';
 import { CloudWorld } from './cloud-world.js';
 import { seed } from '../../fixtures/seed.js';
 
@@ -122,7 +122,7 @@ for (const provider of chosen)
         stepsOfEach * count,
       );
       const made = emulator.requests.slice(before);
-      const refused = made.filter(({ status = 0 }) => status === 429 || status === 503);
+      const refused = made.filter(({ status }) => status === rateStatus[provider]);
       const [lastMs, most] = [availableAt, requests].map((each) => Math.max(...each.values()));
       const silentStill = await cloud.get('/namespaces/shop/volumes/silent-0');
       console.log(

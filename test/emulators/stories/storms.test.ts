@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { askCloud3 } from '../cloud3/client.js';
 import { ask } from '../core/client.js';
-import { driverNames, places } from '../sweep/emulated-cloud.js';
+import { driverNames, places, rateStatus } from '../sweep/emulated-cloud.js';
 import { CloudWorld, tokens } from './cloud-world.js';
 
 const count = 200;
@@ -14,13 +14,13 @@ const lists = {
 } as const;
 const stormMs = 5 * minuteMs;
 const elsewhere = { AvailabilityZone: 'eu-central-1x', Size: 1, ClientToken: 'foreign' };
-/** Requests of that program in each interval, and the status with which the provider refuses for the rate. */
+/** Requests of that program in each interval. */
 const providers = {
-  cloud1: { foreign: 230, everyMs: minuteMs, status: 429 },
-  cloud2: { foreign: 1_500, everyMs: minuteMs, status: 429 },
+  cloud1: { foreign: 230, everyMs: minuteMs },
+  cloud2: { foreign: 1_500, everyMs: minuteMs },
   // Its buckets are full again within seconds: this program empties that of creations before each one of kedged.
-  cloud3: { foreign: 60, everyMs: stormMs, status: 503 },
-  cloud4: { foreign: 1_500, everyMs: minuteMs, status: 403 },
+  cloud3: { foreign: 60, everyMs: stormMs },
+  cloud4: { foreign: 1_500, everyMs: minuteMs },
 } as const;
 
 for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
@@ -39,7 +39,8 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
         },
       });
       const { emulator, world } = cloud;
-      const { foreign, everyMs, status } = providers[provider];
+      const { foreign, everyMs } = providers[provider];
+      const status = rateStatus[provider];
       await cloud.secret('cloud', cloud.credential('first'));
       await cloud.storageClass();
       const { accessKeyId = '' } = cloud.literalsOf('first');

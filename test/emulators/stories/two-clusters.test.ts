@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { rateStatus } from '../sweep/emulated-cloud.js';
 import { CloudWorld } from './cloud-world.js';
 
 const count = 100;
@@ -45,7 +46,7 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
       const tookS = (first.world.clock.now() - began) / 1_000;
       const { emulator } = first;
       const refused = emulator.requests.filter(
-        ({ status }) => status === 429 || status === 503,
+        ({ status }) => status === rateStatus[provider],
       ).length;
       console.log(`      ${emulator.requests.length} requests, ${refused} refused, ${tookS} s`);
       expect(new Set([...mine, ...theirs]).size, 'a volume of both').to.equal(2 * count);

@@ -6,8 +6,8 @@ import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../../acceptance/daemon.js';
 import { credentialKeys, labelsOf, parametersOf, tokenOf } from '../drivers/served-cloud.js';
 import { type ProviderName, type RunningEmulator, startEmulator } from '../index.js';
-import { driverNames } from '../sweep/emulated-cloud.js';
 import { seed } from '../../fixtures/seed.js';
+import { driverNames, rateStatus } from '../sweep/emulated-cloud.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -19,8 +19,6 @@ const count = whole ? 100 : 15;
 const waitMs = whole ? 20 * 60_000 : 120_000;
 const base = '/v1/namespaces/default';
 const token = 'dop_v1_token-of-two-clusters';
-/** The status with which a provider refuses a request for the rate. */
-const rateStatus = { cloud1: 429, cloud2: 429, cloud3: 503, cloud4: 403 } as const;
 
 async function startDaemon(
   provider: ProviderName,

@@ -47,6 +47,9 @@ export const driverNames = {
   cloud4: 'cloud4-disk',
 } as const satisfies Readonly<Record<ProviderName, string>>;
 
+/** The status with which each provider refuses a request for the rate. */
+export const rateStatus = { cloud1: 429, cloud2: 429, cloud3: 503, cloud4: 403 } as const;
+
 /** The service account of cloud4, whose key the tests share. */
 export const sweepAccount = makeServiceAccount('sweep');
 
