@@ -8,6 +8,19 @@ function tokensOf(requests: readonly LoggedRequest[]): readonly string[] {
   return [...new Set(requests.map(({ token = 'none' }) => token))];
 }
 
+const fsType = ['fsType', 'btrfs-of-a-secret', 'xfs'] as const;
+/** Parameters with a wrong and a right value. */
+const judged = {
+  cloud1: [fsType],
+  cloud2: [fsType],
+  cloud3: [
+    fsType,
+    ['encrypted', 'perhaps-of-a-secret', 'true'],
+    ['iops', 'many-of-a-secret', '4000'],
+  ],
+  cloud4: [fsType, ['diskType', 'pd-of-a-secret', 'pd-ssd']],
+} as const;
+
 for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
   describe(`credentials of ${driverNames[provider]} that change (specification 5.3.1)`, function () {
     this.timeout(180_000);
@@ -78,25 +91,21 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
       expect(cloud.world.clock.now() - began).to.be.at.most(20_000);
     });
 
-    it('resolved values are judged again: a wrong fsType makes no request, and a right one heals it', async () => {
-      cloud = await CloudWorld.start(provider);
-      await cloud.secret('cloud', cloud.credential('first'));
-      await cloud.ok('POST', '/namespaces/shop/secrets', {
-        ...{ name: 'form', data: { fsType: 'btrfs' } },
+    for (const [key, wrong, right] of judged[provider])
+      it(`resolved values are judged again: a wrong ${key} makes no request, and a right one heals it`, async () => {
+        cloud = await CloudWorld.start(provider);
+        await cloud.secret('cloud', cloud.credential('first'));
+        const form = (value: string) => ({ name: 'form', data: { value } });
+        await cloud.ok('POST', '/namespaces/shop/secrets', form(wrong));
+        await cloud.storageClass({ ...inSecret('cloud'), [key]: 'secret:form.shop.svc/value' });
+        await cloud.volume();
+        const { failureMessage, reason } = await cloud.volumeIn('Failed');
+        expect(reason).to.equal('InvalidParameters');
+        expect(String(failureMessage)).to.contain(key).and.not.contain(wrong);
+        expect(cloud.emulator.requests).to.deep.equal([]);
+        await cloud.ok('PUT', '/namespaces/shop/secrets/form', form(right));
+        await cloud.volumeIn('Available');
       });
-      await cloud.storageClass({
-        ...inSecret('cloud'),
-        fsType: 'secret:form.shop.svc/fsType',
-      });
-      await cloud.volume();
-      const { failureMessage } = await cloud.volumeIn('Failed');
-      expect(String(failureMessage)).to.contain('fsType');
-      expect(cloud.emulator.requests).to.deep.equal([]);
-      await cloud.ok('PUT', '/namespaces/shop/secrets/form', {
-        ...{ name: 'form', data: { fsType: 'xfs' } },
-      });
-      await cloud.volumeIn('Available');
-    });
   });
 
 /** Two places of each provider, as the parameters of a class. */
