@@ -7,7 +7,13 @@ import {
   type PermissionReport,
   type ProviderResource,
 } from '@kedge/driver-sdk';
-import { bytesOf, endpointReport, probed, withoutCredential } from '@kedge/driver-sdk/provider';
+import {
+  bytesOf,
+  endpointReport,
+  packageReport,
+  probed,
+  withoutCredential,
+} from '@kedge/driver-sdk/provider';
 import type { Cloud3Api, CloudSnapshot, CloudVolume, Filter } from './api.js';
 import { instancesOf } from './instances.js';
 import { tagKeys } from './names.js';
@@ -88,18 +94,11 @@ export async function checkPermissions(
   } catch (thrown) {
     return withoutCredential('accessKeyId', thrown, rows, 'the check needs credentials');
   }
-  const sdk = {
-    permission: `package ${ec2Package.name}`,
-    needed: 'every call of the provider',
-  } as const;
-  try {
+  const found = packageReport(ec2Package, () => {
     api.client.requireSdk();
-  } catch (thrown) {
-    const { message } = DriverError.from(thrown);
-    const unasked = rows.map((row) => ({ ...row, message: 'the check needs the package' }));
-    return [{ ...sdk, state: 'missing', message }, ...unasked];
-  }
-  const found = { ...sdk, state: 'ok' } as const;
+  });
+  if (found.state !== 'ok')
+    return [found, ...rows.map((row) => ({ ...row, message: 'the check needs the package' }))];
   try {
     await api.client.requireCredentials(caller);
   } catch (thrown) {

@@ -24,8 +24,8 @@ import { Cloud4Attachments } from './attachments.js';
 import { Authorizations } from './authorization.js';
 import { Cloud4Disks } from './disks.js';
 import { attachLimit, cloud4Errors, refusalOf } from './errors.js';
-import { checkPermissions, findDisk, listResources, noInstance } from './inspection.js';
-import { diskPathOf, isResourceName, type Place } from './names.js';
+import { checkPermissions, findDisk, listResources } from './inspection.js';
+import { diskPathOf, isResourceName, noInstance, type Place } from './names.js';
 import { cloud4Parameters, zoneLabel, zoneViolations } from './parameters.js';
 import { ifFound, Requests } from './requests.js';
 import type { Sdk } from './sdk.js';
@@ -156,7 +156,7 @@ export function createCloud4DiskDriver(settings: StorageSettings): Driver {
   const whole: Driver = {
     ...providerDriver(driver, client),
     check: async (request) => [
-      ...(await checkPermissions(requests, endpoint, request)),
+      ...(await checkPermissions({ requests, endpoint, sdk }, request)),
       ...((await driver.check?.(request)) ?? []),
     ],
     orphans: (request) => listResources(requests, request),

@@ -7,19 +7,22 @@ import {
   type PermissionReport,
   type ProviderResource,
 } from '@kedge/driver-sdk';
-import { bytesOf, endpointReport, probed, withoutCredential } from '@kedge/driver-sdk/provider';
+import {
+  endpointReport,
+  packageReport,
+  probed,
+  withoutCredential,
+} from '@kedge/driver-sdk/provider';
 import { isProjectMissing } from './errors.js';
-import type { CloudDisk, CloudInstance, CloudSnapshot } from './resources.js';
+import { type CloudDisk, type CloudInstance, diskResource, snapshotResource } from './resources.js';
 import {
   diskHandle,
   type DiskPath,
   diskPathOf,
   isResourceName,
-  markOf,
+  noInstance,
   type Place,
-  snapshotHandle,
 } from './names.js';
-import { zoneLabel } from './parameters.js';
 import {
   allPermissions,
   diskPermissions,
@@ -29,6 +32,7 @@ import {
   unprovenPermissions,
 } from './permissions.js';
 import { ifFound, type Requests } from './requests.js';
+import { computePackage } from './sdk.js';
 import type { Caller } from './session.js';
 
 /** The name of resources that do not exist, for reads that show a permission. */
@@ -45,10 +49,17 @@ const row = (
   ...(message === undefined ? {} : { message }),
 });
 
+/** The dependencies of a check. */
+export interface CheckParts {
+  readonly requests: Requests;
+  readonly endpoint: string;
+  /** Loads the SDK. @throws DriverError if it can't be loaded */
+  readonly sdk: () => unknown;
+}
+
 /** Reports the permissions of a class's credential, by reads and by the provider's own tests of permissions. */
 export async function checkPermissions(
-  requests: Requests,
-  endpoint: string,
+  { requests, endpoint, sdk }: CheckParts,
   request: ClassRequest,
 ): Promise<readonly PermissionReport[]> {
   let caller: Caller;
@@ -60,6 +71,22 @@ export async function checkPermissions(
   }
   const unknown = (message: string): readonly PermissionReport[] =>
     allPermissions.map((each) => row(each, 'unknown', message));
+  const loaded = packageReport(computePackage, sdk);
+  if (loaded.state !== 'ok') return [loaded, ...unknown('the check needs the package')];
+  return [loaded, ...(await checkPlace({ requests, endpoint, caller, unknown }, request))];
+}
+
+/** The dependencies of the part of a check that asks the provider. */
+interface PlaceParts extends Pick<CheckParts, 'requests' | 'endpoint'> {
+  readonly caller: Caller;
+  /** The rows of all permissions if none was asked for. */
+  readonly unknown: (message: string) => readonly PermissionReport[];
+}
+
+async function checkPlace(
+  { requests, endpoint, caller, unknown }: PlaceParts,
+  request: ClassRequest,
+): Promise<readonly PermissionReport[]> {
   const { zone = '' } = request.parameters;
   const withoutProject = ({ message }: DriverError): readonly PermissionReport[] => {
     const missing = { permission: 'parameter project', needed: 'every call of the provider' };
@@ -188,38 +215,6 @@ function nodeReport(
   const needed = 'attaching volumes to the node';
   if (instance) return { permission, needed, state: 'ok' };
   return { permission, needed, state: 'missing', message: noInstance(node, place) };
-}
-
-/** The message for a node without an instance in the zone of a class (specification section 2.5). */
-export function noInstance(node: string, { project, zone }: Place): string {
-  return `node hostname must equal the instance name in the class's zone: host "${node}" is not an instance in zone ${zone} of project ${project}; give [node] name the name of the instance, or use a class of its zone`;
-}
-
-function diskResource(disk: CloudDisk): ProviderResource {
-  const { id, name, sizeGib, description, users, zone } = disk;
-  const [instance] = users;
-  return {
-    type: 'volume',
-    handle: diskHandle(disk),
-    ...(id === undefined ? {} : { identity: id }),
-    name,
-    sizeBytes: bytesOf(sizeGib),
-    topology: { [zoneLabel]: zone },
-    ...markOf(description),
-    ...(instance === undefined ? {} : { instance }),
-  };
-}
-
-function snapshotResource(snapshot: CloudSnapshot): ProviderResource {
-  const { id, name, sizeGib, description } = snapshot;
-  return {
-    type: 'snapshot',
-    handle: snapshotHandle(snapshot),
-    ...(id === undefined ? {} : { identity: id }),
-    name,
-    sizeBytes: bytesOf(sizeGib),
-    ...markOf(description),
-  };
 }
 
 /**

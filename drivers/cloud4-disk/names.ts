@@ -91,3 +91,8 @@ export function markOf(description: string): Mark | undefined {
 export function isResourceName(text: string): boolean {
   return /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text);
 }
+
+/** The message for a node without an instance in the zone of a class (specification section 2.5). */
+export function noInstance(node: string, { project, zone }: Place): string {
+  return `node hostname must equal the instance name in the class's zone: host "${node}" is not an instance in zone ${zone} of project ${project}; give [node] name the name of the instance, or use a class of its zone`;
+}

@@ -1,5 +1,15 @@
-import type { Fields } from '@kedge/driver-sdk/provider';
-import { type DiskPath, lastPart, type Place, type SnapshotPath } from './names.js';
+import type { ProviderResource } from '@kedge/driver-sdk';
+import { bytesOf, type Fields } from '@kedge/driver-sdk/provider';
+import {
+  diskHandle,
+  type DiskPath,
+  lastPart,
+  markOf,
+  type Place,
+  snapshotHandle,
+  type SnapshotPath,
+} from './names.js';
+import { zoneLabel } from './parameters.js';
 
 /** A disk at the provider. */
 export interface CloudDisk extends DiskPath {
@@ -77,5 +87,34 @@ export function instanceOf(fields: Fields): CloudInstance {
       deviceName: disk.optionalText('deviceName') ?? '',
       mode: disk.optionalText('mode') ?? '',
     })),
+  };
+}
+
+/** A disk as the listing of resources and an import see it. */
+export function diskResource(disk: CloudDisk): ProviderResource {
+  const { id, name, sizeGib, description, users, zone } = disk;
+  const [instance] = users;
+  return {
+    type: 'volume',
+    handle: diskHandle(disk),
+    ...(id === undefined ? {} : { identity: id }),
+    name,
+    sizeBytes: bytesOf(sizeGib),
+    topology: { [zoneLabel]: zone },
+    ...markOf(description),
+    ...(instance === undefined ? {} : { instance }),
+  };
+}
+
+/** A snapshot as the listing of resources sees it. */
+export function snapshotResource(snapshot: CloudSnapshot): ProviderResource {
+  const { id, name, sizeGib, description } = snapshot;
+  return {
+    type: 'snapshot',
+    handle: snapshotHandle(snapshot),
+    ...(id === undefined ? {} : { identity: id }),
+    name,
+    sizeBytes: bytesOf(sizeGib),
+    ...markOf(description),
   };
 }

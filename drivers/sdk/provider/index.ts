@@ -52,7 +52,7 @@ export {
   requireInstalled,
 } from './optional-package.js';
 export { inTurns, loadedFirst, once } from './package-load.js';
-export { endpointReport, probed, withoutCredential } from './probe-reports.js';
+export { endpointReport, packageReport, probed, withoutCredential } from './probe-reports.js';
 export { providerName, volumeName } from './provider-names.js';
 export { providerDriver } from './provider-driver.js';
 export { SharedListings } from './shared-listings.js';

@@ -1,5 +1,17 @@
 import { DriverError } from '../errors/errors.js';
 import type { PermissionReport } from '../contract/provider-report.js';
+import type { OptionalPackage } from './optional-package.js';
+
+/** Whether the optional package of a driver can be used; `load` throws if not. */
+export function packageReport({ name }: OptionalPackage, load: () => unknown): PermissionReport {
+  const row = { permission: `package ${name}`, needed: 'every call of the provider' } as const;
+  try {
+    load();
+  } catch (thrown) {
+    return { ...row, state: 'missing', message: DriverError.from(thrown).message };
+  }
+  return { ...row, state: 'ok' };
+}
 
 /** Errors without an answer of the provider. */
 const unanswered: readonly DriverError['kind'][] = ['Unavailable', 'Timeout'];
