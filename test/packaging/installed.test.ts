@@ -24,6 +24,9 @@ function tutorialArguments(command: string): readonly string[] {
   return line.slice(command.length).trim().split(' ').slice(0, -1);
 }
 
+/** The Debian package looks for packages of providers in a folder of their own. */
+const installOfDebian = 'npm install --prefix /usr/local/lib/kedge';
+
 const script = (name: string): string => join(root, 'scripts', name);
 const isRoot = process.getuid?.() === 0;
 
@@ -61,7 +64,7 @@ describe('Kedge installed outside a checkout', function () {
     it('works in an empty folder', async function () {
       const folder = join(home, 'folder');
       await install(this, folder, '');
-      await tryOut(join(folder, 'node_modules/.bin'), folder);
+      await tryOut(join(folder, 'node_modules/.bin'), folder, `npm install --prefix ${folder}`);
     });
 
     it('works under a global prefix', async function () {
@@ -71,7 +74,7 @@ describe('Kedge installed outside a checkout', function () {
         folder,
         `${tutorialArguments('npm install').join(' ')} --prefix "${folder}"`,
       );
-      await tryOut(join(folder, 'bin'), folder);
+      await tryOut(join(folder, 'bin'), folder, 'npm install --global');
     });
   });
 
@@ -106,7 +109,7 @@ describe('Kedge installed outside a checkout', function () {
     it('works in the folder where it is unpacked', async () => {
       const folder = join(home, 'tried');
       execFileSync('dpkg-deb', ['-x', file, folder]);
-      await tryOut(join(folder, 'usr/bin'), folder);
+      await tryOut(join(folder, 'usr/bin'), folder, installOfDebian);
     });
 
     it('is installed and removed by dpkg, has a unit that systemd accepts, and keeps the data', async function () {
@@ -135,7 +138,7 @@ describe('Kedge installed outside a checkout', function () {
         expect(verified.stderr).to.not.contain('kedged.service');
         const folder = join(home, 'system');
         mkdirSync(folder);
-        await tryOut('/usr/bin', folder);
+        await tryOut('/usr/bin', folder, installOfDebian);
         expect(existsSync('/etc/kedge/kedged.toml')).to.equal(true);
       } finally {
         const printed = await dpkg('--purge', 'kedge');

@@ -34,11 +34,24 @@ function end(child: ChildProcess, signal: NodeJS.Signals): Promise<unknown> {
   return ended;
 }
 
+/** A class whose driver needs a package that is not installed, and a volume of it. */
+const withoutPackage = `kind: StorageClass
+name: ebs
+driver: cloud3-block
+parameters: { region: eu-central-1, availabilityZone: eu-central-1a }
+---
+kind: Volume
+name: disk
+storageClassName: ebs
+size: 1Gi
+accessMode: ReadWriteOnce`;
+
 /**
- * Uses an installation like a new user: the output of the first start, a command inside the workload, a daemon
- * that is killed and started again, and a graceful stop.
+ * Uses an installation like a new user: the output of the first start, a command inside the workload, a volume whose
+ * driver needs a further package, a daemon that is killed and started again, and a graceful stop.
+ * @param install the command that installs a package for this installation, without the name of the package
  */
-export async function tryOut(bin: string, home: string): Promise<void> {
+export async function tryOut(bin: string, home: string, install: string): Promise<void> {
   const cwd = join(home, 'elsewhere');
   const host = join(home, 'host');
   mkdirSync(cwd);
@@ -68,6 +81,11 @@ export async function tryOut(bin: string, home: string): Promise<void> {
     await run(`kedge cast - <<'END'\n${manifest}\nEND`);
     expect(await run('kedge exec journal-0 -- sh -c "echo inside"')).to.equal('inside\n');
     const [, before = ''] = /entry (\d+) by/.exec(await run('kedge logs journal-0 --tail 1')) ?? [];
+    await run(`kedge cast --no-wait - <<'END'\n${withoutPackage}\nEND`);
+    await eventually('the command that installs the package', async () =>
+      (await run('kedge why volume/disk')).includes(`run: ${install} @aws-sdk/client-ec2@`),
+    );
+    await run('kedge delete volume disk && kedge delete storageclass ebs');
     await end(child, 'SIGKILL');
     ({ child } = await start(env, cwd));
     const [, after = ''] = /entry (\d+) by/.exec(await run('kedge logs journal-0 --tail 1')) ?? [];
