@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import type { Clock } from 'kedge';
 import { programPath } from '../launch/process-table.js';
 
 const run = promisify(execFile);
@@ -8,6 +9,43 @@ const run = promisify(execFile);
 export type Isolation =
   | { readonly type: 'root' | 'user' }
   | { readonly type: 'unavailable'; readonly message: string };
+
+/** Wait before the second probe of a host without namespaces; it doubles up to {@link waitMsMax}. */
+const waitMs = 5_000;
+const waitMsMax = 300_000;
+
+/**
+ * The isolation of this host. While it is unavailable it is probed again, at increasing intervals up to 5 minutes, because
+ * the administrator may allow namespaces or install programs meanwhile. An available one is probed once.
+ */
+export class IsolationProbes {
+  readonly #clock: Clock;
+  readonly #probe: () => Promise<Isolation>;
+  #last: Promise<Isolation> | undefined;
+  /** Time of the next probe on the monotonic clock; never if undefined. */
+  #nextAt: number | undefined;
+  #waitMs = waitMs;
+
+  /** @param probe default {@link probeIsolation} */
+  constructor(clock: Clock, probe = probeIsolation) {
+    this.#clock = clock;
+    this.#probe = probe;
+  }
+
+  /** The result of the last probe, or of a new one if that is due. */
+  get(): Promise<Isolation> {
+    const isDue = this.#nextAt !== undefined && this.#clock.monotonic() >= this.#nextAt;
+    if (this.#last && !isDue) return this.#last;
+    this.#nextAt = undefined;
+    this.#last = this.#probe().then((mode) => {
+      if (mode.type !== 'unavailable') return mode;
+      this.#nextAt = this.#clock.monotonic() + this.#waitMs;
+      this.#waitMs = Math.min(this.#waitMs * 2, waitMsMax);
+      return mode;
+    });
+    return this.#last;
+  }
+}
 
 /** Tries to create a mount namespace, as root or in a user namespace, and returns the result. Takes at most 5 s. */
 export async function probeIsolation(): Promise<Isolation> {
@@ -34,8 +72,8 @@ export async function probeIsolation(): Promise<Isolation> {
     const [line = ''] = (error as { stderr?: string }).stderr?.trim().split('\n') ?? [];
     const detail = line || (error as Error).message;
     const message = root
-      ? `mount namespaces are not available (${detail}); allow CAP_SYS_ADMIN, and install util-linux with a /bin/sh that runs its programs; then restart kedged`
-      : `user namespaces are not available (${detail}); allow them (sysctl kernel.unprivileged_userns_clone=1, or kernel.apparmor_restrict_unprivileged_userns=0), or run kedged as root`;
+      ? `mount namespaces are not available (${detail}); allow CAP_SYS_ADMIN, and install util-linux with a /bin/sh that runs its programs; kedged probes again within 5 minutes`
+      : `user namespaces are not available (${detail}); allow them (sysctl kernel.unprivileged_userns_clone=1, or kernel.apparmor_restrict_unprivileged_userns=0), or run kedged as root; kedged probes again within 5 minutes`;
     return { type: 'unavailable', message };
   }
 }

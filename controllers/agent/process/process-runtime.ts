@@ -13,7 +13,7 @@ import type {
 import type { ExecProcess, ExecSpec } from '../runtime/exec.js';
 import type { LogLine, LogRequest } from '../runtime/log.js';
 import { RunningCommands } from '../runtime/running-commands.js';
-import { type Isolation, probeIsolation } from './isolation.js';
+import { IsolationProbes } from './isolation.js';
 import { execInProcess } from './process-exec.js';
 import { limitsNotes } from './cgroup/changed-limit-files.js';
 import { WorkloadGroups, type WorkloadGroupsOptions } from './cgroup/workload-groups.js';
@@ -85,14 +85,15 @@ export class ProcessRuntime implements Runtime {
   readonly #groups: WorkloadGroups;
   readonly #ends: RunEnds;
   readonly #unrecorded: UnrecordedRuns;
+  readonly #isolation: IsolationProbes;
   #listener: (id: string) => void = () => undefined;
-  #mode: Promise<Isolation> | undefined;
 
   constructor(options: ProcessRuntimeOptions) {
     this.#options = options;
     const { clock, policy = defaultPolicy, startTimeoutMs: timeoutMs = startMsMax } = options;
     this.#groups = new WorkloadGroups(options.cgroups, (id) => groupsOf(this.#workload(id)));
     this.#ends = new RunEnds((id) => this.#groups.ranOutOfMemory(id));
+    this.#isolation = new IsolationProbes(clock);
     this.#stops = new StopRequests(clock, policy);
     const late = (id: string): void => this.#listener(id);
     this.#starts = new RunStarts({ clock, timeoutMs, pollMs: policy.processPollMs, late });
@@ -100,14 +101,9 @@ export class ProcessRuntime implements Runtime {
   }
 
   async availability(): Promise<Availability> {
-    const mode = await this.#isolation();
+    const mode = await this.#isolation.get();
     if (mode.type !== 'unavailable') return { available: true };
     return { available: false, message: mode.message };
-  }
-
-  #isolation(): Promise<Isolation> {
-    this.#mode ??= probeIsolation();
-    return this.#mode;
   }
 
   workloads(): Promise<readonly string[]> {
@@ -149,7 +145,7 @@ export class ProcessRuntime implements Runtime {
   async start(spec: WorkloadSpec): Promise<void> {
     const before = await this.observe(spec.id);
     if (before.state === 'running' || before.state === 'starting') return;
-    const mode = await this.#isolation();
+    const mode = await this.#isolation.get();
     if (mode.type === 'unavailable') throw new Error(mode.message);
     const words = await privilegesOf(mode.type, spec);
     const { hiddenDirectories, volumeDirectories = [] } = this.#options;
@@ -271,7 +267,7 @@ export class ProcessRuntime implements Runtime {
   }
 
   async exec(id: string, spec: ExecSpec): Promise<ExecProcess> {
-    const mode = await this.#isolation();
+    const mode = await this.#isolation.get();
     const state = await this.observe(id);
     if (mode.type === 'unavailable' || state.state !== 'running')
       throw new Error(`workload ${id} is not running`);

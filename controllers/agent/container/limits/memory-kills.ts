@@ -7,7 +7,7 @@ const recordsAtOnce = 500;
 /** Maximum number of containers that are remembered, the latest ones. */
 const knownMax = 10_000;
 
-/** What a read at the end of the log, or of a record that was overwritten meanwhile, fails with. */
+/** The code of a system error. */
 function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException).code;
 }
