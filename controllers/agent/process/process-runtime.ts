@@ -13,6 +13,7 @@ import type {
 import type { ExecProcess, ExecSpec } from '../runtime/exec.js';
 import type { LogLine, LogRequest } from '../runtime/log.js';
 import { RunningCommands } from '../runtime/running-commands.js';
+import { privatePlaces } from '../runtime/second-paths.js';
 import { IsolationProbes } from './isolation.js';
 import { execInProcess } from './process-exec.js';
 import { limitsNotes } from './cgroup/changed-limit-files.js';
@@ -149,13 +150,14 @@ export class ProcessRuntime implements Runtime {
     if (mode.type === 'unavailable') throw new Error(mode.message);
     const words = await privilegesOf(mode.type, spec);
     const { hiddenDirectories, volumeDirectories = [] } = this.#options;
-    const binds = await bindLines(spec.mounts, hiddenDirectories);
+    const { own, second } = await privatePlaces(hiddenDirectories);
+    const binds = await bindLines(spec.mounts, own, second);
     const n = lastRunIn(this.#workload(spec.id)) + 1;
     if (n === 1) await this.#unrecorded.end(spec.id);
     const directory = this.#runDirectory(spec.id, n);
     const group = await this.#groups.prepare(spec.id, spec.limits);
     if (group.unenforced !== undefined && spec.strictLimits) throw new Error(group.unenforced);
-    const input = { binds, words, hiddenDirectories, volumeDirectories, group };
+    const input = { binds, words, hidden: [...own, ...second], volumeDirectories, group };
     const files = await makeRunFolder(directory, input);
     this.#ends.forget(spec.id);
     // A remaining watch belongs to an earlier workload, whose directory was removed.

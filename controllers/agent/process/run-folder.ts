@@ -3,6 +3,7 @@ import { limitLine } from './cgroup/changed-limit-files.js';
 import type { PreparedGroup } from './cgroup/workload-groups.js';
 import { makeDirectory } from '../runtime/make-directory.js';
 import { sourceWithoutLinks } from '../runtime/mount-source.js';
+import { isWithin } from '../runtime/second-paths.js';
 import type { WorkloadMount } from '../runtime/runtime.js';
 import type { LaunchFile } from '../launch/launcher.js';
 import { namesIn, readIfExists, readProcessId } from '../launch/process-table.js';
@@ -16,7 +17,7 @@ export interface RunFolder {
   /** Arguments of setpriv(1) for the workload. */
   readonly words: readonly string[];
   /** Directories and files that are hidden from the workload. */
-  readonly hiddenDirectories: readonly string[];
+  readonly hidden: readonly string[];
   /** Directories with volumes of several workloads: a workload sees only its own volumes. */
   readonly volumeDirectories: readonly string[];
   readonly group: PreparedGroup;
@@ -26,15 +27,22 @@ export interface RunFolder {
  * Mounts in the supervisor's format. Their sources have no links, so that the supervisor can refuse a path that leads
  * elsewhere.
  * @param ownDirectories directories that only the daemon writes to
- * @throws Error for a path that the format can't represent
+ * @param secondPaths further paths of these directories, in which volumes never are
+ * @throws Error for a path that the format can't represent, and for one in `secondPaths`
  */
 export function bindLines(
   mounts: readonly WorkloadMount[],
   ownDirectories: readonly string[],
+  secondPaths: readonly string[],
 ): Promise<readonly string[]> {
   return Promise.all(
     mounts.map(async (mount) => {
       const source = await sourceWithoutLinks(mount.source, ownDirectories);
+      const place = secondPaths.find((path) => isWithin(source, path));
+      if (place !== undefined)
+        throw new Error(
+          `the volume at ${mount.target} is in a directory of kedged, which is mounted at ${place} too; give it a directory of its own`,
+        );
       return bindLine({ ...mount, source });
     }),
   );
@@ -90,12 +98,12 @@ function textOf(lines: readonly string[]): string {
  */
 export async function makeRunFolder(
   directory: string,
-  { binds, words, hiddenDirectories, volumeDirectories, group }: RunFolder,
+  { binds, words, hidden, volumeDirectories, group }: RunFolder,
 ): Promise<readonly LaunchFile[]> {
   await makeDirectory(directory, 0o700);
   const texts = {
     binds: binds.join(''),
-    hidden: textOf(hiddenDirectories),
+    hidden: textOf(hidden),
     shared: textOf(volumeDirectories),
     privileges: textOf(words),
     filter: textOf(filterWords()),

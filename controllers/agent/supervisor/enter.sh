@@ -160,8 +160,8 @@ refuse_missing() {
 
 # Whether the path is a directory of the daemon or below one.
 hidden_from_it() {
-  for line in $hidden; do
-    case $1/ in "${line%/}"/*) return 0 ;; esac
+  for private in $hidden; do
+    case $1/ in "${private%/}"/*) return 0 ;; esac
   done
   return 1
 }
@@ -445,7 +445,7 @@ mirror() {
       *"$newline$entry$newline"*) ;;
       *) show_directory "$entry" "$to/$name" ;;
       esac
-    elif [ -e "$entry" ]; then
+    elif [ -e "$entry" ] && ! hidden_from_it "$entry"; then
       show "$entry" "$to/$name" bind
     fi
   done
@@ -453,8 +453,8 @@ mirror() {
 
 # Whether path $1 is in a volume that was mounted.
 in_volume() {
-  for line in $volumes; do
-    case $1/ in "${line%/}"/*) return 0 ;; esac
+  for volume in $volumes; do
+    case $1/ in "${volume%/}"/*) return 0 ;; esac
   done
   return 1
 }
@@ -475,35 +475,38 @@ provide() {
     fi
     ;;
   esac
+  own_directory "$existing"
+  mkdir -p "$1"
+}
+
+# Covers directory $1, a path without links, with a tmpfs that shows the same entries, unless it is ours already. Files of
+# the daemon are empty there.
+own_directory() {
+  existing=$1
   device=$(stat -c %d "$existing")
   [ -n "$ours" ] || ours=$(stat -c %d /)
-  case " $ours " in
-  *" $device "*) ;;
-  *)
-    [ -d /.covered ] || mkdir /.covered
-    mount --rbind "$existing" /.covered
-    mount -t tmpfs -o mode=0755,size=16m kedge "$existing"
-    ours="$ours $(stat -c %d "$existing")"
-    made=$existing$newline$made
-    make_entries /.covered "$existing"
-    exec 3>"/.host$directory/covered"
-    set +f
-    for entry in /.covered/* /.covered/.[!.]* /.covered/..?*; do
-      name=${entry##*/}
-      if [ -L "$entry" ]; then
-        continue
-      elif [ -d "$entry" ]; then
-        plan "$entry" "$existing/$name" none rbind
-      elif [ -e "$entry" ]; then
-        plan "$entry" "$existing/$name" none bind
-      fi
-    done
-    set -f
-    make_planned "/.host$directory/covered"
-    umount -l /.covered
-    ;;
-  esac
-  mkdir -p "$1"
+  case " $ours " in *" $device "*) return ;; esac
+  # Made elsewhere and moved: mount(8) would skip the entries that are mount points, such as volumes, as mounted already.
+  [ -d /.made ] || mkdir /.made
+  mount -t tmpfs -o mode=0755,size=16m kedge /.made
+  ours="$ours $(stat -c %d /.made)"
+  made=$existing$newline$made
+  make_entries "$existing" /.made
+  exec 3>"/.host$directory/covered"
+  set +f
+  for entry in "$existing"/* "$existing"/.[!.]* "$existing"/..?*; do
+    name=${entry##*/}
+    if [ -L "$entry" ]; then
+      continue
+    elif [ -d "$entry" ]; then
+      plan "$entry" "/.made/$name" none rbind
+    elif [ -e "$entry" ] && ! hidden_from_it "$entry"; then
+      plan "$entry" "/.made/$name" none bind
+    fi
+  done
+  set -f
+  make_planned "/.host$directory/covered"
+  mount --no-canonicalize --move /.made "$existing"
 }
 
 # Changes into directory $2 inside directory $1 of the host, one component at a time, and creates missing components.
@@ -647,16 +650,23 @@ done <"/.host$directory/binds"
 [ ! -d /.bind ] || rmdir /.bind
 
 # Covers the files of the daemon: keys, database, and secrets of other workloads.
-exec 3>"/.host$directory/covers"
 covered=
-read_only /dev/null
 for line in $hidden; do
-  [ -e "$line" ] || continue
+  # Only a volume of this workload may be at the path of another mount of the host.
+  # shellcheck disable=SC3013
+  if [ ! -e "$line" ] || { in_volume "$line" && [ ! "$line" -ef "/.host$line" ]; }; then continue; fi
   # What is below a cover is covered.
   for cover in $covered; do
     case $line/ in "${cover%/}"/*) continue 2 ;; esac
   done
   covered=$covered$line$newline
+  # A mount on a file of the host ends when the file is removed there, or another is renamed to its name, which would be
+  # visible then. So the file is one of a directory of ours.
+  if [ ! -d "$line" ] && ! in_volume "$line"; then own_directory "${line%/*}"; fi
+done
+exec 3>"/.host$directory/covers"
+read_only /dev/null
+for line in $covered; do
   if [ -d "$line" ]; then
     cover "$line"
   else
@@ -680,7 +690,7 @@ fi
   echo "kedge: this node can't filter system calls (perl, on x86-64 or arm64): the workload can leave setuid programs in its volumes" >&2
 umount -l /.host
 rmdir /.host
-[ ! -d /.covered ] || rmdir /.covered
+[ ! -d /.made ] || rmdir /.made
 # Commands that are started in the workload later find their programs by what is here.
 for line in $made /; do mount -o remount,bind,ro "$line" || fail "$line"; done
 
