@@ -90,6 +90,72 @@ describe('the cause of what does not run', () => {
     ]);
   });
 
+  describe('of a volume or snapshot without a problem of its own', () => {
+    const refusal = 'volume infra/v could not be attached: unable to authenticate';
+    const failing = (message: string, more: Partial<Instance> = {}): Instance => {
+      const waits = { ...unmet('VolumesReady', message), reason: 'CredentialsRejected' };
+      return instance({ conditions: [waits, { ...waits, type: 'Ready' }], ...more });
+    };
+    const usable = volume({ status: 'Available' });
+    const ofVolume = (object: Volume, ...instances: readonly Instance[]) =>
+      told(causeOf({ kind: 'Volume', object }, world([object], instances)));
+
+    it('is that of an instance that can not use the volume, after that of the volume itself', () => {
+      const path = 'Volume infra/v > Instance default/s-0';
+      const found = { object: 'Instance default/s-0', message: refusal, path };
+      expect(ofVolume(usable, failing(refusal))).to.deep.equal(found);
+      expect(ofVolume(volume({ status: 'Bound' }), failing(refusal))).to.deep.equal(found);
+      const refused = volume({ conditions: [unmet('Provisioned', 'class c does not exist')] });
+      expect(ofVolume(refused, failing(refusal))?.object).to.equal('Volume infra/v');
+      const [explained] = [
+        explain({ kind: 'Volume', object: usable }, world([usable], [failing(refusal)])),
+      ];
+      expect(explained?.remedy?.text).to.contain('a credential that the provider accepts');
+    });
+
+    it('is that of an instance of a claimTemplate', () => {
+      const own = volume({ name: 'data-s-0', namespace: 'default', status: 'Available' });
+      const mount = { name: 'data', mountPath: '/d', claimTemplate: { size: '1Gi' } } as const;
+      const message = 'volume default/data-s-0 could not be attached';
+      const user = failing(message, { template: { volumes: [mount as never] } });
+      expect(ofVolume(own, user)?.message).to.equal(message);
+    });
+
+    it('is not what an instance lacks that uses the volume, or another one', () => {
+      expect(ofVolume(usable, instance({ conditions: [unmet('Ready', 'no image')] }))).to.equal(
+        undefined,
+      );
+      expect(ofVolume(usable, failing('volume default/w could not be attached'))).to.equal(
+        undefined,
+      );
+      expect(ofVolume(usable, failing(refusal, { template: {} }))).to.equal(undefined);
+      const leaving = { metadata: { ...metadata, deletionRequestedAt: 'now' } };
+      expect(ofVolume(usable, failing(refusal, leaving))).to.equal(undefined);
+      expect(ofVolume({ ...usable, ...leaving }, failing(refusal))).to.equal(undefined);
+      const progress = { ...unmet('VolumesReady', refusal), reason: 'Mounted' };
+      expect(ofVolume(usable, instance({ conditions: [progress] }))).to.equal(undefined);
+    });
+
+    it('is that of a volume that can not be restored from the snapshot', () => {
+      const copy: Snapshot = {
+        ...{ name: 'copy', namespace: 'infra', source: { volume: 'w' }, metadata },
+        status: 'Ready',
+      };
+      const operation = { startedAt: '', nextTryAt: '', outcome: 'PermissionDenied' };
+      const lastOperation = { ...operation, call: 'restore', message: 'not permitted' };
+      const restored = volume({ source: { snapshot: 'copy' }, lastOperation });
+      const ofCopy = (...volumes: readonly Volume[]) =>
+        told(causeOf({ kind: 'Snapshot', object: copy }, { ...world(volumes), snapshots: [copy] }));
+      expect(ofCopy(restored)).to.deep.equal({
+        ...{ object: 'Volume infra/v', message: 'not permitted' },
+        path: 'Snapshot infra/copy > Volume infra/v',
+      });
+      expect(ofCopy({ ...restored, source: { snapshot: 'other' } })).to.equal(undefined);
+      const later = { ...lastOperation, call: 'expand' };
+      expect(ofCopy({ ...restored, lastOperation: later })).to.equal(undefined);
+    });
+  });
+
   it('is the instance where its volumes are usable or silent, and the service where all are silent', () => {
     const own = 'Instance default/s-0: volume infra/v is Pending';
     const line = (cause: Cause | undefined) => cause && `${cause.object}: ${cause.message}`;

@@ -17,6 +17,7 @@ import {
   unmetCondition,
 } from './reported-problem.js';
 import { isUsableStatus } from './settled-status.js';
+import { problemOfUsers } from './users.js';
 
 /** The cause of a problem. */
 export interface Cause {
@@ -50,8 +51,14 @@ function causeOfStorage(
 ): Cause | undefined {
   const problem = problemOfStorage(subject.object);
   const source = problem && sourceOf(subject, problem.reason, world);
-  const deeper = source && causeOf(source, world);
+  const deeper = source && causeOfStorage(source, world);
   return through(subject, deeper) ?? causeOfItself(subject, problem);
+}
+
+/** The cause of a volume or snapshot that has no problem itself: that of an object which can't use it. */
+function causeOfUsers(subject: SubjectOf<'Volume' | 'Snapshot'>, world: World): Cause | undefined {
+  const found = problemOfUsers(subject, world);
+  return found && through(subject, causeOfItself(found.user, found.problem));
 }
 
 function sourceOf(
@@ -84,7 +91,7 @@ function causeOfInstance(object: Instance, world: World): Cause | undefined {
   for (const key of isDeleting(object) ? [] : mountedVolumes(object)) {
     const volume = findByKey(world.volumes, key);
     if (!volume || isUsableStatus(volume.status)) continue;
-    const cause = causeOf({ kind: 'Volume', object: volume }, world);
+    const cause = causeOfStorage({ kind: 'Volume', object: volume }, world);
     if (cause) return through(subject, cause);
   }
   const report = crashOf(object) ?? unmetCondition(object.conditions);
@@ -135,7 +142,7 @@ export function causeOf(subject: Subject, world: World): Cause | undefined {
       return causeOfInstance(subject.object, world);
     case 'Volume':
     case 'Snapshot':
-      return causeOfStorage(subject, world);
+      return causeOfStorage(subject, world) ?? causeOfUsers(subject, world);
     case 'Node':
       return causeOfItself(subject, unmetCondition(subject.object.conditions));
     case 'Namespace':

@@ -1,4 +1,4 @@
-import { isDeleting } from 'kedge/objects';
+import { isDeleting, keyString } from 'kedge/objects';
 import type { Instance, KindObjects, Snapshot, Volume } from '@kedge/api/kinds';
 import {
   emptyWorld,
@@ -9,6 +9,7 @@ import {
 } from '../reasons/index.js';
 import { mountedVolumes } from '../references/claim.js';
 import { sourceSnapshot } from '../volume/kind.js';
+import { problemOfStorage } from './reported-problem.js';
 
 /** The objects that explanations read, by kind. */
 export type Readable = Pick<KindObjects, ReadKind>;
@@ -98,6 +99,18 @@ async function aroundVolumes(reader: Reader, volumes: readonly Volume[]): Promis
   return { ...emptyWorld, ...classes, volumes, instances: users, snapshots, nodes };
 }
 
+/** Instances that mount a volume explain why it is not used, also without an attachment, such as between two attempts. */
+async function withUsers(reader: Reader, volume: Volume, world: World): Promise<World> {
+  const everywhere = await reader.list('Instance', '-');
+  // A caller without rights to all namespaces may have those to this one.
+  const all = everywhere.length > 0 ? everywhere : await reader.list('Instance', volume.namespace);
+  const key = keyString(volume);
+  const users = all.filter((instance) => mountedVolumes(instance).includes(key));
+  const known = new Set(users.map(({ metadata }) => metadata.uid));
+  const others = world.instances.filter(({ metadata }) => !known.has(metadata.uid));
+  return { ...world, instances: [...users, ...others] };
+}
+
 /** Snapshots explain a volume that is lost or waits for their deletion. */
 async function copiesOf(reader: Reader, volumes: readonly Volume[]): Promise<readonly Snapshot[]> {
   const concerned = volumes.filter((volume) => isDeleting(volume) || volume.status === 'Failed');
@@ -137,8 +150,10 @@ export async function gather(reader: Reader, subject: Subject): Promise<World> {
     }
     case 'Instance':
       return aroundInstances(reader, [subject.object]);
-    case 'Volume':
-      return aroundVolumes(reader, [subject.object]);
+    case 'Volume': {
+      const world = await aroundVolumes(reader, [subject.object]);
+      return problemOfStorage(subject.object) ? world : withUsers(reader, subject.object, world);
+    }
     case 'Snapshot': {
       const { namespace, source, storageClassName = '' } = subject.object;
       const volumes = await reader.list('Volume', '-');

@@ -1,6 +1,7 @@
 /**
  * The cause of an object's problem, the deepest cause first, and its remedy. The problem of a volume precedes
- * that of the instance that waits for it, and that precedes the service.
+ * that of the instance that waits for it, and that precedes the service. A volume or snapshot without a problem has that
+ * of an object which can't use it.
  *
  * Guarantees:
  * - Causes come from the status of objects, without further probes. Servers and clients pass the objects that they can

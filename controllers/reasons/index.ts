@@ -8,6 +8,7 @@
 export type { ReasonEntry } from './reason.js';
 export type { Remedy } from './remedy.js';
 export { entryOf, type Reason, reasonGroups } from './table.js';
+export { namedVolumes } from './storage-subject.js';
 export { type NewCondition, setCondition } from './set-condition.js';
 export {
   type About,
