@@ -32,6 +32,19 @@ describe('redaction', () => {
     expect(redaction.text('nothing known'), 'a short value is a word').to.equal('nothing known');
   });
 
+  it('replaces every value that an answer quotes again, or has in base64', () => {
+    const long = new Redaction({ key: 'secret:k/k' }, { key: 'k"long/secret' });
+    const inJson = JSON.stringify({ body: JSON.stringify({ key: 'k"long/secret' }) });
+    expect(long.text(inJson)).to.equal(`{"body":"{\\"key\\":\\"${mask}\\"}"}`);
+    expect(long.text(`?k=${encodeURIComponent(encodeURIComponent('k"long/secret'))}`)).to.equal(
+      `?k=${mask}`,
+    );
+    const basic = Buffer.from('user:k"long/secret').toString('base64');
+    expect(long.text(`Basic ${basic}`)).to.match(/^Basic dXNlcj.{0,2}\*{8}.{0,2}$/);
+    expect(long.holds(`h-${basic}`)).to.equal(true);
+    expect(long.holds('h-1')).to.equal(false);
+  });
+
   it('replaces the longer of two values that hold each other', () => {
     const both = new Redaction({ a: 'secret:a/a', b: 'secret:b/b' }, { a: 'abcd', b: 'abcdef' });
     expect(both.text('abcdef')).to.equal(mask);

@@ -1,5 +1,12 @@
 import { StatusError } from 'kedge';
-import { DriverError, isPending, type JournaledCall, type Parameters } from '@kedge/driver-sdk';
+import {
+  DriverError,
+  holdsSecret,
+  isPending,
+  type JournaledCall,
+  maskSecret,
+  type Parameters,
+} from '@kedge/driver-sdk';
 import { mask } from './sealer.js';
 
 /** Values up to this length are redacted only as whole words: redacting parts of words would garble texts. */
@@ -13,25 +20,20 @@ export class Redaction {
   constructor(wanted: Parameters, resolved: Parameters) {
     const values = Object.entries(resolved)
       .filter(([key, value]) => value !== '' && wanted[key] !== value)
-      .flatMap(([, value]) => [
-        value,
-        // The forms in which providers and JSON quote values.
-        encodeURIComponent(value),
-        JSON.stringify(value).slice(1, -1),
-      ]);
+      .map(([, value]) => value);
     // Longer values first: one may contain another.
     this.#values = [...new Set(values)].sort((a, b) => b.length - a.length);
   }
 
   /** Whether a text contains one of the values. */
   holds(text: string): boolean {
-    return this.#values.some((value) => value.length > shortMax && text.includes(value));
+    return this.#values.some((value) => value.length > shortMax && holdsSecret(text, value));
   }
 
-  /** A text with a mask in place of each value. */
+  /** A text with a mask in place of each value, in the forms of {@link maskSecret}. */
   text(text: string): string {
     return this.#values.reduce((reported, value) => {
-      if (value.length > shortMax) return reported.replaceAll(value, mask);
+      if (value.length > shortMax) return maskSecret(reported, value, mask);
       const word = new RegExp(`(?<!\\w)${quoted(value)}(?!\\w)`, 'g');
       return reported.replaceAll(word, mask);
     }, text);
