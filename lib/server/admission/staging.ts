@@ -54,7 +54,8 @@ class StagedIndex {
 
 interface StagedKind {
   readonly objects: Map<string, ApiObject | undefined>;
-  readonly indexes: Map<string, StagedIndex>;
+  /** Made by the first look-up by an index. */
+  indexes: Map<string, StagedIndex> | undefined;
 }
 
 /**
@@ -74,10 +75,10 @@ export class Staging {
 
   set(kind: AnyKind, key: ObjectKey, object: ApiObject | undefined): void {
     let staged = this.#kinds.get(kind.kind);
-    if (!staged) this.#kinds.set(kind.kind, (staged = { objects: new Map(), indexes: new Map() }));
+    if (!staged) this.#kinds.set(kind.kind, (staged = { objects: new Map(), indexes: undefined }));
     const id = keyString(key);
     staged.objects.set(id, object);
-    for (const index of staged.indexes.values()) index.set(id, object);
+    if (staged.indexes) for (const index of staged.indexes.values()) index.set(id, object);
   }
 
   /** All objects of a kind: the stored ones, with the staged writes, creations and deletions applied. */
@@ -98,8 +99,9 @@ export class Staging {
   ): readonly ApiObject[] {
     const staged = this.#kinds.get(kind.kind);
     if (!staged) return stored;
-    let known = staged.indexes.get(index);
-    if (!known) staged.indexes.set(index, (known = new StagedIndex(kind, index, staged.objects)));
+    const indexes = (staged.indexes ??= new Map<string, StagedIndex>());
+    let known = indexes.get(index);
+    if (!known) indexes.set(index, (known = new StagedIndex(kind, index, staged.objects)));
     const keys = known.under(value);
     const kept = stored.filter((object) => {
       const id = keyString(object);

@@ -6,9 +6,9 @@ export function asStored(
   object: ApiObject,
   current: ApiObject | undefined,
 ): ApiObject {
-  const stored = Object.entries(current ?? {}).filter(([name]) => kind.statusFields.includes(name));
-  const status = current ? Object.fromEntries(stored) : kind.initialStatus;
-  return asObject({ ...status, ...object, metadata: current?.metadata ?? unstored });
+  if (!current) return asObject({ ...kind.initialStatus, ...object, metadata: unstored });
+  const stored = Object.entries(current).filter(([name]) => kind.statusFields.includes(name));
+  return asObject({ ...Object.fromEntries(stored), ...object, metadata: current.metadata });
 }
 
 const unstored: ObjectMeta = {

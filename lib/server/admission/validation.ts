@@ -44,9 +44,10 @@ export class Validation implements AdmissionContext {
   readonly staging = new Staging();
   readonly #options: ValidationOptions;
   readonly #objects = new Map<string, Later<ObjectRead>>();
-  readonly #kinds = new Map<string, Promise<KindRead>>();
-  /** The status fields that rules read, by the id of the object. */
-  readonly #statusRead = new Map<string, Set<string>>();
+  /** Made by the first list: most writes read none. */
+  #kinds: Map<string, Promise<KindRead>> | undefined;
+  /** The status fields that rules read, by the id of the object; made by the first one. */
+  #statusRead: Map<string, Set<string>> | undefined;
   /** The reads that the commit checks, in order. */
   readonly #reads = new Map<string, ObjectRead | KindRead>();
 
@@ -117,9 +118,12 @@ export class Validation implements AdmissionContext {
    * state before.
    */
   checks(): readonly Operation[] {
-    return [...this.#reads].map(([id, read]) =>
-      'list' in read ? kindCheck(read) : objectCheck(read, this.#statusRead.get(id) ?? new Set()),
-    );
+    const checks: Operation[] = [];
+    for (const [id, read] of this.#reads)
+      checks.push(
+        'list' in read ? kindCheck(read) : objectCheck(read, this.#statusRead?.get(id) ?? noStatus),
+      );
+    return checks;
   }
 
   #object(kind: AnyKind, key: ObjectKey): Later<ObjectRead> {
@@ -133,25 +137,30 @@ export class Validation implements AdmissionContext {
 
   #list(kind: AnyKind, by: KindRead['by']): Promise<KindRead> {
     const id = listId(kind, by);
-    const known = this.#kinds.get(id);
+    const kinds = (this.#kinds ??= new Map<string, Promise<KindRead>>());
+    const known = kinds.get(id);
     if (known) return known;
     const reading = this.#options.store.list(kind, by ?? {}).then((list) => {
       const read = { kind, by, list };
       this.#reads.set(id, read);
       return read;
     });
-    this.#kinds.set(id, reading);
+    kinds.set(id, reading);
     return reading;
   }
 
   #noteStatus(read: ObjectRead, status: readonly string[]): void {
     const id = `${read.kind.kind} ${keyString(read.key)}`;
     if (!this.#reads.has(id)) this.#reads.set(id, read);
-    const named = this.#statusRead.get(id);
-    if (!named) this.#statusRead.set(id, new Set(status));
+    if (status.length === 0) return;
+    const statusRead = (this.#statusRead ??= new Map<string, Set<string>>());
+    const named = statusRead.get(id);
+    if (!named) statusRead.set(id, new Set(status));
     else for (const field of status) named.add(field);
   }
 }
+
+const noStatus: ReadonlySet<string> = new Set();
 
 /** The id of a list, distinct from all object keys and other lists: keys and index names contain no NUL. */
 function listId({ kind }: AnyKind, by: KindRead['by']): string {
@@ -169,17 +178,11 @@ function kindCheck({ kind, by, list }: KindRead): Operation {
 function objectCheck({ kind, key, object }: ObjectRead, status: ReadonlySet<string>): Operation {
   if (!object) return { op: 'check', kind, key, precondition: { exists: false } };
   const { uid, generation } = object.metadata;
+  const state = isDeleting(object)
+    ? { uid, generation }
+    : { uid, generation, deleting: false as const };
+  if (status.size === 0) return { op: 'check', kind, key, precondition: state };
   const given = fieldsOf(object);
   const fields = Object.fromEntries([...status].map((name) => [name, given[name]]));
-  return {
-    op: 'check',
-    kind,
-    key,
-    precondition: {
-      uid,
-      generation,
-      ...(isDeleting(object) ? {} : { deleting: false as const }),
-      ...(status.size === 0 ? {} : { fields }),
-    },
-  };
+  return { op: 'check', kind, key, precondition: { ...state, fields } };
 }

@@ -139,17 +139,17 @@ export class Authenticator implements Authentication {
   }
 
   #holds(reads: GrantReads): Later<boolean> {
-    const stored = [
-      ...reads.tokens.map(({ name }) => this.#store.get<Token | User>(tokens, { name })),
-      ...reads.users.map(({ name }) => this.#store.get<Token | User>(users, { name })),
-    ];
-    const made = [...reads.tokens, ...reads.users];
-    return after(
-      together(stored),
-      (found) =>
-        made.every((object, at) => found[at] === object) &&
-        !reads.tokens.some(({ expiresAt }) => this.#expired(expiresAt)),
-    );
+    const stored: Promise<Token | User | undefined>[] = [];
+    for (const { name } of reads.tokens) stored.push(this.#store.get(tokens, { name }));
+    for (const { name } of reads.users) stored.push(this.#store.get(users, { name }));
+    return after(together(stored), (found) => {
+      let at = 0;
+      for (const token of reads.tokens) {
+        if (found[at] !== token || this.#expired(token.expiresAt)) return false;
+        at += 1;
+      }
+      return reads.users.every((user, offset) => found[at + offset] === user);
+    });
   }
 
   /**

@@ -84,7 +84,8 @@ export class GrpcGate {
   #presentRun(): object {
     if (!this.#run) {
       this.#run = {};
-      queueMicrotask(() => (this.#run = undefined));
+      // Not queueMicrotask, which creates an asynchronous resource for each callback.
+      void Promise.resolve().then(() => (this.#run = undefined));
     }
     return this.#run;
   }

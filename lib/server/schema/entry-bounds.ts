@@ -1,5 +1,6 @@
 import { type FieldViolation, limits } from '../../base/index.js';
 import {
+  type DescField,
   type DescMessage,
   fieldRules,
   isJsonMessage,
@@ -10,6 +11,8 @@ import {
 
 /** The description of an unknown field. */
 export const unknownField = 'is not a field of this object; check the spelling or remove it';
+
+const none: readonly FieldViolation[] = [];
 
 /** Maximum number of reported unknown fields per object. An object with more is not checked further. */
 const unknownMax = 100;
@@ -27,24 +30,36 @@ export function overfull(
 ): readonly FieldViolation[] {
   const unknown = manyUnknown(message, json, path);
   if (unknown.length > 0) return unknown;
-  return message.fields.flatMap((desc) => {
+  // Made only if there is a violation: nearly all objects have none.
+  let found: FieldViolation[] | undefined;
+  for (const desc of message.fields) {
     const value = json[desc.jsonName];
-    if (typeof value !== 'object' || value === null) return [];
-    const field = `${path}${desc.jsonName}`;
-    if (desc.fieldKind === 'message')
-      return isJsonObject(value) && !isJsonMessage(desc.message)
-        ? overfull(schemas, desc.message, value, `${field}.`)
-        : [];
-    if (desc.fieldKind !== 'map' && desc.fieldKind !== 'list') return [];
-    const { maxItems } = fieldRules(schemas.registry, desc);
-    // Scalars are cheap to check: a list of them has a limit only if its field declares one.
-    const isText = desc.fieldKind === 'list' && desc.message === undefined;
-    const most = maxItems ?? (isText ? Infinity : limits.entriesMax);
-    const has = Array.isArray(value) ? value.length : Object.keys(value).length;
-    return has > most
-      ? [{ field, description: `has ${has} entries, and at most ${most} are allowed` }]
-      : [];
-  });
+    if (typeof value !== 'object' || value === null) continue;
+    const inner = overfullField(schemas, desc, value, path);
+    if (inner.length > 0) (found ??= []).push(...inner);
+  }
+  return found ?? none;
+}
+
+function overfullField(
+  schemas: SchemaRegistry,
+  desc: DescField,
+  value: object,
+  path: string,
+): readonly FieldViolation[] {
+  if (desc.fieldKind === 'message')
+    return isJsonObject(value) && !isJsonMessage(desc.message)
+      ? overfull(schemas, desc.message, value, `${path}${desc.jsonName}.`)
+      : none;
+  if (desc.fieldKind !== 'map' && desc.fieldKind !== 'list') return none;
+  const { maxItems } = fieldRules(schemas.registry, desc);
+  // Scalars are cheap to check: a list of them has a limit only if its field declares one.
+  const isText = desc.fieldKind === 'list' && desc.message === undefined;
+  const most = maxItems ?? (isText ? Infinity : limits.entriesMax);
+  const has = Array.isArray(value) ? value.length : Object.keys(value).length;
+  if (has <= most) return none;
+  const description = `has ${has} entries, and at most ${most} are allowed`;
+  return [{ field: `${path}${desc.jsonName}`, description }];
 }
 
 function manyUnknown(
@@ -53,7 +68,7 @@ function manyUnknown(
   path: string,
 ): readonly FieldViolation[] {
   const names = Object.keys(json);
-  if (names.length <= message.fields.length + unknownMax) return [];
+  if (names.length <= message.fields.length + unknownMax) return none;
   const known = new Set(message.fields.map(({ jsonName }) => jsonName));
   const unknown = names.filter((name) => !known.has(name));
   const more = unknown.length - unknownMax;

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { type BenchOptions, compared, type Measurement } from '../measuring/measurement.js';
 import { withDirectory } from '../measuring/objects.js';
-import { processTime } from '../measuring/process-time.js';
+import { firstThreadTime, processTime } from '../measuring/process-time.js';
 import { ApiLoad, loadSources, type LoadResult } from './api-load.js';
 import { buildGo, EtcdServer, etcdVersion, missingForEtcd } from './etcd-server.js';
 import { drawProfiles, profiledDaemon } from './profile.js';
@@ -78,22 +78,24 @@ async function interleaved(
   const results = new Map<string, { readonly ours: LoadResult; readonly peer: LoadResult }[]>();
   for (const command of new Set(rows.map((row) => row.command))) {
     const found: { ours: LoadResult; peer: LoadResult }[] = [];
-    const spent = { ours: 0, peer: 0 };
+    const spent = { ours: 0, peer: 0, thread: 0 };
     for (let round = 0; round < rounds; round += 1) {
       const before = [await processTime(ours.pid), await processTime(peer.pid)];
       const one = await peer.load.run(command);
+      const threadBefore = await firstThreadTime(ours.pid);
       found.push({ peer: one, ours: await ours.load.run(command) });
+      spent.thread += (await firstThreadTime(ours.pid)) - threadBefore;
       const after = [await processTime(ours.pid), await processTime(peer.pid)];
       spent.ours += (after[0]?.own ?? 0) - (before[0]?.own ?? 0);
       spent.peer += (after[1]?.own ?? 0) - (before[1]?.own ?? 0);
     }
     results.set(command, found);
-    const each = (server: 'ours' | 'peer'): string => {
+    const each = (seconds: number, server: 'ours' | 'peer'): string => {
       const count = found.reduce((sum, round) => sum + round[server].count, 0);
-      return `${((spent[server] / count) * 1e6).toFixed(1)} µs`;
+      return `${((seconds / count) * 1e6).toFixed(1)} µs`;
     };
     console.log(
-      `processor time of "${command}" for each: kedged ${each('ours')}, etcd ${each('peer')}`,
+      `processor time of "${command}" for each: kedged ${each(spent.ours, 'ours')}, of which its event loop's thread ${each(spent.thread, 'ours')}; etcd ${each(spent.peer, 'peer')}`,
     );
   }
   return rows.map(({ name, command, figure, gate, goal }) => {

@@ -41,6 +41,12 @@ export async function processTime(pid: number): Promise<ProcessTime> {
   return { own: sum(all.map(({ own }) => own)), children: sum(all.map((time) => time.children)) };
 }
 
+/** Processor seconds of the first thread of a process: the event loop of a daemon, without V8's and libuv's threads. */
+export async function firstThreadTime(pid: number): Promise<number> {
+  const [nanoseconds] = (await readFile(`/proc/${pid}/task/${pid}/schedstat`, 'utf8')).split(' ');
+  return Number(nanoseconds) / 1e9;
+}
+
 /** Percent of a core. */
 export interface CoreShare {
   readonly own: number;
