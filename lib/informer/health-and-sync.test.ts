@@ -25,6 +25,8 @@ const lamps = defineKind<Lamp>({
 /** A source that the test controls. */
 class Played implements ListWatch<Lamp> {
   at = 1;
+  /** The number of streams that were opened. */
+  watches = 0;
   fail: Error | undefined;
   sink: (batch: StoredBatch<Lamp>) => void = () => undefined;
   end: (error?: Error) => void = () => undefined;
@@ -41,6 +43,7 @@ class Played implements ListWatch<Lamp> {
     signal: AbortSignal,
   ): Promise<void> {
     if (this.fail) return Promise.reject(this.fail);
+    this.watches += 1;
     this.sink = sink;
     return new Promise((resolve, reject) => {
       this.end = (error) => (error ? reject(error) : resolve());
@@ -98,6 +101,35 @@ describe('health of an informer', () => {
     await clock.advance(10_000);
     source.sink({ revision: 2, events: [] });
     expect(informer.health()).to.deep.equal({ healthy: true, message: 'synced at revision 2' });
+  });
+
+  it('an outage is over soon after its end, however many there were before, if the stream advanced between them', async () => {
+    await start();
+    for (let outage = 1; outage <= 12; outage += 1) {
+      source.fail = new Error('connection refused');
+      source.end(new Error('connection reset'));
+      // Long enough for some retries: the next one is due within four seconds.
+      await clock.advance(3_500);
+      source.fail = undefined;
+      await clock.advance(4_000);
+      source.sink({ revision: outage + 1, events: [] });
+      expect(informer.health().message, `outage ${outage}`).to.equal(
+        `synced at revision ${outage + 1}`,
+      );
+    }
+  });
+
+  it('a stream that advances and breaks at once is not retried without a wait', async () => {
+    await start();
+    let streams = 0;
+    for (let n = 1; n <= 50; n += 1) {
+      const before = source.watches;
+      source.sink({ revision: n + 1, events: [] });
+      source.end(new Error('connection reset'));
+      await clock.advance(100);
+      if (source.watches > before) streams += 1;
+    }
+    expect(streams).to.be.within(1, 10);
   });
 
   it('streams that end occasionally leave it healthy; streams that end every time do not', async () => {

@@ -60,13 +60,18 @@ export class Reflector<T extends ApiObject> {
     let failures = 0;
     while (!signal.aborted) {
       let askedMs = 0;
+      let from: number | undefined;
       try {
         if (this.#mustList) await this.#relist(signal);
+        from = progress.revision;
         failures = (await this.#watch(signal)) ? 0 : failures + 1;
         progress.ended();
       } catch (error) {
         if (signal.aborted) return;
-        failures += 1;
+        // A broken connection ends a stream with an error. Outages before it say nothing if the stream advanced; without
+        // this, the backoff would grow over the life of the process. A second one in a row waits, so no retry is hot.
+        const advanced = from !== undefined && progress.revision !== from;
+        failures = (advanced ? Math.min(failures, 1) : failures) + 1;
         askedMs = retryAfterOf(error);
         progress.ended(error);
         this.#failed(error);
