@@ -11,6 +11,12 @@ export const runtimeMissing = messageForm(
   'runtime {runtime} is not available on node {node}; it has: {runtimes[]}',
 );
 
+/** The node has no socket of a container engine. */
+export const engineAbsent = messageForm("the container engine's socket {path} does not exist");
+
+/** The node has a socket of a container engine that is stopped. */
+export const engineStopped = messageForm("nothing answers at the container engine's socket {path}");
+
 /** The engine did not continue a call. */
 export const engineStuck = messageForm('the container engine made no progress');
 

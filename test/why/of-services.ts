@@ -240,8 +240,9 @@ export const ofServices: readonly Mistake[] = [
     command: whyWeb,
     words: [
       '/nonexistent/docker.sock',
-      'it waits for the container engine of node here',
-      'kedge scale service/web -n $NS --replicas 0',
+      'install and start a container engine on node here',
+      'continues automatically once the engine answers',
+      'Next:\n  apt-get install docker.io',
     ],
   },
   {

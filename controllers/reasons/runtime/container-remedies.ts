@@ -3,6 +3,8 @@ import {
   containerPaused,
   containerUnkillable,
   containerUnsettled,
+  engineAbsent,
+  engineStopped,
   engineStuck,
   networkForeign,
   imageAbsent,
@@ -19,9 +21,18 @@ import type { About } from '../world.js';
 import { engineTexts } from './engine-texts.js';
 
 /** The remedy if the engine of the node is unreachable or of an unsupported version; the message names it. */
-export function engineUnavailable({ object }: About<'Instance'>): Remedy {
+export function engineUnavailable({ object, message }: About<'Instance'>): Remedy {
+  const engine = `the container engine of node ${object.node ?? ''}`;
+  const then = 'the instance continues automatically once the engine answers';
+  if (engineStopped.isIn(message))
+    return run('systemctl start docker', `start ${engine}, and ${then}`);
+  if (engineAbsent.isIn(message))
+    return run(
+      'apt-get install docker.io',
+      `install and start a container engine on node ${object.node ?? ''}, and ${then}; on Debian`,
+    );
   return wait(
-    `the container engine of node ${object.node ?? ''}`,
+    engine,
     'once the engine answers (on the node: systemctl start docker; to install it: apt-get install docker.io)',
     command('scale', 'service', serviceOf(object), '--replicas 0'),
     'to stop waiting',

@@ -1,3 +1,5 @@
+import { engineAbsent, engineStopped } from '../../../messages/starts.js';
+
 /**
  * The outcome of a failed call to the container engine:
  * - `Unreachable`: no connection; the engine did not receive the call
@@ -68,7 +70,7 @@ export function socketError(socketPath: string, cause: NodeJS.ErrnoException): E
     case 'ENOENT':
       return new EngineError(
         'Unreachable',
-        `${at} does not exist; install and start an engine (Debian: apt-get install docker.io), or set runtime.dockerSocket`,
+        `${engineAbsent.format({ path: socketPath })}; install and start an engine (Debian: apt-get install docker.io), or set runtime.dockerSocket`,
         { cause },
       );
     case 'EACCES':
@@ -82,7 +84,7 @@ export function socketError(socketPath: string, cause: NodeJS.ErrnoException): E
     case 'ENOTSOCK':
       return new EngineError(
         'Unreachable',
-        `nothing answers at ${at}; start the engine (systemctl start docker), or set runtime.dockerSocket`,
+        `${engineStopped.format({ path: socketPath })}; start the engine (systemctl start docker), or set runtime.dockerSocket`,
         { cause },
       );
     default:
