@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { root } from '../acceptance/daemon.js';
+import { soaks } from '../soak/suites.js';
 
 /** Patterns that files must not contain; each rule has a sample that breaks it. */
 interface Rule {
@@ -48,6 +49,18 @@ const specified: ReadonlySet<string> = (() => {
   }
   return found;
 })();
+
+/** Scripts of npm, and the names that those with a list accept. */
+const scripts: ReadonlySet<string> = new Set(
+  Object.keys(
+    (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object }).scripts,
+  ),
+);
+const benchmarks = readFileSync(join(root, 'test/bench/main.ts'), 'utf8');
+const namesOf: Readonly<Record<string, readonly string[]>> = {
+  soak: Object.keys(soaks),
+  bench: [...benchmarks.matchAll(/^ {2}'?([a-z-]+)'?: \(\) => import\(/gm)].map(([, n = '']) => n),
+};
 
 const rules: readonly Rule[] = [
   {
@@ -128,6 +141,21 @@ const rules: readonly Rule[] = [
         .filter((target) => !/\/(dist|gen|node_modules)\//.test(target))
         .filter((target) => !existsSync(join(root, target))),
     bad: ['a.md', '`lib/nowhere/file.ts`'],
+  },
+  {
+    name: 'scripts of npm, soaks and benchmarks that are cited exist',
+    files: /\.(ts|mjs|md)$/,
+    problems: (path, text) =>
+      path.endsWith('tidy.test.ts')
+        ? []
+        : [...text.matchAll(/\bnpm\s+run\s+([a-z]+)(?:\s+--\s+([a-z][a-z-]*))?/g)]
+            .filter(
+              ([, script = '', name]) =>
+                !scripts.has(script) ||
+                (name !== undefined && namesOf[script]?.includes(name) === false),
+            )
+            .map(([cited]) => cited),
+    bad: ['a.md', 'npm run soak -- nothing'],
   },
   {
     name: 'decisions that are cited exist',
