@@ -24,7 +24,7 @@ export function limitConformance(workloads: LimitedWorkloads): void {
     return logOf(spec.id);
   }
 
-  it('a workload that uses more memory than its limit is killed, which is told', async () => {
+  it('a workload that uses more memory than its limit is killed, and the reason is reported', async () => {
     // The shell keeps what it read in a variable.
     const script = 'x=$(head -c 100000000 /dev/zero | tr "\\0" x); echo survived';
     const spec = shell(script, { limits: { memoryBytes: 32 * 2 ** 20 } });

@@ -150,7 +150,7 @@ describe('a container service with volumes', function () {
     await gone('steady');
   });
 
-  it('an image that is missing, a command that is missing and a port of no registry are told', async () => {
+  it('a missing image, a missing command and a registry that does not exist are reported', async () => {
     await daemon.ok('POST', `${base}/services`, {
       ...service('imageless', ''),
       image: '127.0.0.1:1/none:1',
@@ -218,7 +218,7 @@ describe('a container service with volumes', function () {
     await gone('waits');
   });
 
-  it('a volume of a block device is not detached under a container, and who holds it is told', async () => {
+  it('a volume of a block device is not detached while a container uses it, and the message names the holder', async () => {
     const mounted = join(daemon.home, 'host', 'held');
     await mkdir(mounted, { recursive: true });
     await writeFile(join(mounted, 'file'), '');

@@ -77,7 +77,7 @@ describe('volumes of every driver in containers', function () {
     engine.docker('exec', String(body.containerId), ...command);
 
   for (const storage of ['local', 'image', 'block'])
-    it(`${storage}: belongs to fsUser and fsGroup, is written by a container, and its use is told`, async () => {
+    it(`${storage}: belongs to fsUser and fsGroup, is written by a container, and its use is in status and metrics`, async () => {
       const name = `w-${storage}`;
       const volume = `data-${name}-0`;
       const mounts = [
@@ -177,7 +177,7 @@ describe('volumes of every driver in containers', function () {
     await gone('host');
   });
 
-  it('a volume that is nearly full has a condition, and why tells how to make room', async () => {
+  it('a volume that is nearly full has a condition, and kedge why prints the remedy', async () => {
     const script = 'dd if=/dev/zero of=/data/blob bs=1M; sleep 600';
     const mounts = [{ name: 'data', mountPath: '/data', fsUser: 1000, ...own('image', '16Mi') }];
     await daemon.ok('POST', `${base}/services`, service('full', script, mounts));

@@ -58,7 +58,7 @@ describe('EngineClient with a real engine', function () {
     expect(apiVersion).to.match(/^1\.\d+$/);
   });
 
-  it('a container goes from its creation to its exit code, and events tell of it', async () => {
+  it('a container is created, started and ends with its exit code, with an event for each step', async () => {
     const ends = new AbortController();
     const heard: string[] = [];
     let open = false;
@@ -91,7 +91,7 @@ describe('EngineClient with a real engine', function () {
     expect(await client.containers.inspect(id, signal)).to.equal(undefined);
   });
 
-  it('a start of one that runs changes nothing, a kill of one that does not run is told', async () => {
+  it('a start of a running container has no effect, a kill of an ended one is an error', async () => {
     const id = await shell('sleep 100', { HostConfig: { Init: true } });
     expect(await client.containers.kill(id, 'SIGTERM', signal)).to.equal(false);
     await client.containers.start(id, signal);
@@ -109,7 +109,7 @@ describe('EngineClient with a real engine', function () {
     expect((await client.containers.inspect(id, signal))?.exitCode).to.equal(137);
   });
 
-  it('a name that is taken is a conflict, a missing image and a missing command are told', async () => {
+  it('a name in use is a conflict, a missing image and a missing command are errors', async () => {
     await shell('exit 0');
     expect((await errorOf(shell('exit 0'))).kind).to.equal('Conflict');
     const missing = client.containers.create('other', { Image: 'no-such-image:1' }, signal);
@@ -240,7 +240,7 @@ describe('EngineClient with a real engine', function () {
     await client.removeNetwork(id, signal);
   });
 
-  it('a call while the engine is away is told, and the next one reaches the new engine', async () => {
+  it('a call while the engine is stopped fails, and the next one reaches the new engine', async () => {
     const id = await shell('sleep 100');
     await client.containers.start(id, signal);
     const before = await client.containers.inspect(id, signal);

@@ -113,7 +113,7 @@ describe('images from a file', function () {
     expect((await daemon.cli('image', 'prune')).stdout).to.match(/kedge-test\/loaded:1/);
   });
 
-  it('what is no tar, a file that is not there and another node are refused and told', async () => {
+  it('a file that is no tar archive, a missing file and an unknown node are refused with a message', async () => {
     const file = join(engine.directory, 'no-tar');
     await writeFile(file, 'x'.repeat(100_000));
     const refused = await daemon.cli('image', 'load', file);
@@ -243,7 +243,7 @@ describe('images from a file', function () {
     await gone('keeps');
   });
 
-  it('without an engine the caller is told what to do', async () => {
+  it('without an engine the error has the remedy', async () => {
     await engine.killDockerd();
     const { stderr, code } = await daemon.cli('image', 'list');
     expect(code).not.to.equal(0);

@@ -189,7 +189,7 @@ describe('images from a registry', function () {
     await gone('secretless');
   });
 
-  it('a tag that the registry does not have and a registry that is away are told', async () => {
+  it('a tag that the registry does not have and a registry that does not answer are reported', async () => {
     await cast('tagless', `${open.host}/app:none`);
     expect(await failure('tagless')).to.match(
       /manifest unknown.*; registry 127\.0\.0\.1:\d+ does not have this image or tag; correct image/,

@@ -132,7 +132,7 @@ describe('containers in the network of their cluster', function () {
     await gone('web');
   });
 
-  it('a host port that another program has is told with what to do, and taken once it is free', async () => {
+  it('a host port that another program has is reported with the remedy, and used once it is free', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => other.once('listening', resolve));
     const { port: hostPort } = other.address() as AddressInfo;

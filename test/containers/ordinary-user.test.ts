@@ -210,7 +210,7 @@ describe('a kedged of an ordinary user who may use the engine', function () {
     await absent('volumes/own-given-0');
   });
 
-  it('without the engine a directory with files of others is kept whole, and the command to type is told', async () => {
+  it('without the engine a directory with files of others is kept whole, and the message has the command to type', async () => {
     await daemon.ok('POST', `${base}/volumes`, {
       ...{ name: 'kept', storageClassName: 'local', size: '16Mi' },
       ...{ accessMode: 'ReadWriteOnce', reclaimPolicy: 'delete' },

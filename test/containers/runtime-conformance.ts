@@ -95,7 +95,7 @@ export function runtimeConformance(
       return text;
     }
 
-    it('what was never started is absent, and its stop and removal are done', async () => {
+    it('a workload that was never started is absent, and its stop and removal succeed', async () => {
       const id = randomUUID();
       expect(await runtime.observe(id)).to.deep.equal({ state: 'absent' });
       expect(await runtime.requestStop(id, 1_000)).to.deep.equal({ type: 'gone' });
@@ -122,7 +122,7 @@ export function runtimeConformance(
       expect((await ended(spec)).exitCode).to.equal(137);
     });
 
-    it('a start while it runs is no second one', async () => {
+    it('a start of a running workload has no effect', async () => {
       const spec = shell('echo began; exec sleep 600');
       const first = await started(spec);
       await says(spec, 'began');
@@ -131,7 +131,7 @@ export function runtimeConformance(
       expect(await logOf(spec.id)).to.deep.equal(['began']);
     });
 
-    it('a stop asks once, and the workload decides how it ends', async () => {
+    it('a stop sends one signal, and the workload chooses its exit code', async () => {
       const spec = shell(
         "trap 'echo asked; sleep 0.3; exit 5' TERM; echo up; while :; do sleep 0.05; done",
       );
@@ -147,7 +147,7 @@ export function runtimeConformance(
       expect(lines).to.deep.equal(['up', 'asked']);
     });
 
-    it('a workload that does not listen is killed after its grace', async () => {
+    it('a workload that ignores the signal is killed after its grace period', async () => {
       const spec = shell("trap '' TERM; echo up; while :; do sleep 0.05; done");
       await started(spec);
       await says(spec, 'up');
@@ -155,7 +155,7 @@ export function runtimeConformance(
       expect(await ended(spec)).to.deep.include({ exitCode: 137, requested: true });
     });
 
-    it('a daemon that was killed in the middle of a stop goes on with what is left of the grace', async () => {
+    it('a daemon that was killed during a stop continues with the rest of the grace period', async () => {
       const spec = shell("trap '' TERM; echo up; while :; do sleep 0.05; done");
       await started(spec);
       await says(spec, 'up');
@@ -171,7 +171,7 @@ export function runtimeConformance(
       }
     });
 
-    it('runs are counted, and the log has them in order; the one before can be read alone', async () => {
+    it('runs are counted, and the log has them in order; the previous one can be read alone', async () => {
       const spec = shell('echo "first of $RUN"; echo "last of $RUN"');
       for (const run of [1, 2, 3]) {
         await runtime.start({ ...spec, env: { RUN: String(run) } });
@@ -188,7 +188,7 @@ export function runtimeConformance(
       expect(previous).to.deep.equal(['first of 2', 'last of 2']);
     });
 
-    it('a log is read from its tail, and on behind a line', async () => {
+    it('a log is read from its tail, and from a position', async () => {
       const spec = shell('for i in 1 2 3 4 5; do echo line $i; done');
       await runtime.start(spec);
       await ended(spec);
@@ -215,7 +215,7 @@ export function runtimeConformance(
       }
     });
 
-    it('who follows a log has every line once, across the end of a run and the next', async () => {
+    it('a follower of a log receives every line once, across the end of a run and the next run', async () => {
       const spec = shell('for i in 1 2 3 4 5 6 7 8 9 10; do echo $RUN.$i; sleep 0.02; done');
       const reader = new AbortController();
       const lines: string[] = [];
@@ -235,7 +235,7 @@ export function runtimeConformance(
       expect(lines).to.deep.equal(all);
     });
 
-    it('its change is told to the listener', async () => {
+    it('the listener is notified of a change', async () => {
       const spec = shell('sleep 0.2');
       const states: string[] = [];
       runtime.onChange((id) => {
@@ -244,10 +244,10 @@ export function runtimeConformance(
       await runtime.availability();
       await runtime.start(spec);
       // On a loaded machine it ends before it is observed to run, so only its end is awaited.
-      await eventually('the end to be told', () => states.includes('exited'));
+      await eventually('the notification of the end', () => states.includes('exited'));
     });
 
-    it('another daemon finds what runs, with its pid and start, and what has ended', async () => {
+    it('another daemon adopts running workloads, with pid and start time, and observes ended ones', async () => {
       const running = shell('exec sleep 600');
       const over = shell('exit 4');
       const before = await started(running);
@@ -262,7 +262,7 @@ export function runtimeConformance(
       expect(await runtime.observe(over.id)).to.deep.include({ state: 'exited', exitCode: 4 });
     });
 
-    it('a removed workload is forgotten: its next run is the first', async () => {
+    it('a removed workload leaves no trace: its next run is the first', async () => {
       const spec = shell('echo once; exit 0');
       await runtime.start(spec);
       await ended(spec);
@@ -274,7 +274,7 @@ export function runtimeConformance(
       expect(await logOf(spec.id)).to.deep.equal(['once']);
     });
 
-    it('a command that does not exist is told, and nothing of it runs', async () => {
+    it('a command that does not exist is reported, and nothing runs', async () => {
       const spec = { ...shell(''), command: ['/no/such/program'] };
       await runtime.start(spec).catch(() => undefined);
       const why = await eventually('the failure', async () => {
@@ -285,7 +285,7 @@ export function runtimeConformance(
       expect(why).to.match(/does not exist|No such file/);
     });
 
-    it('a command runs inside with its input to the end, streams apart, and its exit code', async () => {
+    it('a command runs in the workload, with its input to the end, separate streams and its exit code', async () => {
       const spec = shell('exec sleep 600', { env: { INSIDE: 'yes' } });
       await started(spec);
       const script = 'read line; echo "$line $INSIDE"; echo bad >&2; cat >/dev/null; exit 6';
@@ -300,7 +300,7 @@ export function runtimeConformance(
       expect(await command.exited).to.deep.equal({ code: 6, signal: '' });
     });
 
-    it('a command on a terminal has its size, is told of a new one, and of a signal', async () => {
+    it('a command on a terminal has its size, and receives a resize and a signal', async () => {
       const spec = shell('exec sleep 600');
       await started(spec);
       const script =
@@ -323,7 +323,7 @@ export function runtimeConformance(
       expect(text).to.include('interrupted');
     });
 
-    it('a command that is given up ends with all its children', async () => {
+    it('a command that is cancelled ends with all its children', async () => {
       const spec = shell('exec sleep 600');
       await started(spec);
       const command = await runtime.exec!(spec.id, {
@@ -342,7 +342,7 @@ export function runtimeConformance(
       expect(await outputOf(look)).not.to.match(/sleep 60[12]/);
     });
 
-    it('its mounts are what it was given, writable or not, and nobody else has them', async () => {
+    it('it has its own mounts, writable or read-only, and none of other workloads', async () => {
       const { volumes } = subjectOf();
       const [mine, theirs] = [join(volumes, 'mine'), join(volumes, 'theirs')];
       for (const path of [mine, theirs]) {
@@ -374,7 +374,7 @@ export function runtimeConformance(
     if (can.limits) limitConformance({ shell, logOf, runtime: () => runtime });
 
     if (can.seesLaterMounts)
-      it('what is mounted later inside a volume is seen', async () => {
+      it('mounts that are created later in a volume are visible', async () => {
         const source = join(subjectOf().volumes, 'growing');
         const later = join(source, 'later');
         await mkdir(later, { recursive: true });

@@ -92,7 +92,7 @@ describe('containers that a user of the engine changes by hand', function () {
     await gone('apart');
   });
 
-  it('one with other limits stays ready, which is told with the command that restores them', async () => {
+  it('one with other limits stays ready, and a condition has the command that restores them', async () => {
     const resources = {
       ...{ cpu: { limit: '500m' }, memory: { limit: '64Mi' } },
       ...{ pids: 50, strict: true },

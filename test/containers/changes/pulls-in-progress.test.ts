@@ -183,7 +183,7 @@ describe('a pull of an image that takes its time', function () {
     expect(row).to.contain('pulled').and.contain('default/beside-0');
   });
 
-  it('ends although its secret was deleted meanwhile; the next one is told what it lacks', async () => {
+  it('ends although its secret was deleted meanwhile; the next one fails with the missing secret', async () => {
     await castHeld('kept');
     await daemon.ok('DELETE', `${base}/secrets/pull`);
     proxy.release();
