@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { root } from '../acceptance/daemon.js';
+import { benchmarks } from '../bench/benchmarks.js';
 import { soaks } from '../soak/suites.js';
 
 /** Patterns that files must not contain; each rule has a sample that breaks it. */
@@ -56,10 +57,9 @@ const scripts: ReadonlySet<string> = new Set(
     (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object }).scripts,
   ),
 );
-const benchmarks = readFileSync(join(root, 'test/bench/main.ts'), 'utf8');
 const namesOf: Readonly<Record<string, readonly string[]>> = {
   soak: Object.keys(soaks),
-  bench: [...benchmarks.matchAll(/^ {2}'?([a-z-]+)'?: \(\) => import\(/gm)].map(([, n = '']) => n),
+  bench: Object.keys(benchmarks),
 };
 
 const rules: readonly Rule[] = [
