@@ -102,7 +102,7 @@ async function requireFileSystem(
 
 /**
  * Refuses to format a device that does not have the size of the volume. A device without a serial is only known by its
- * link, which may lead to the blank disk of somebody else.
+ * link, which may lead to a blank disk of another user.
  * @throws DriverError Unavailable; a growth that has not finished changes the size soon
  */
 async function requireSize(
@@ -190,8 +190,8 @@ async function mountInTurn(
 
 /**
  * Refuses a device that another volume has mounted, beside `target`. A device without a serial is only known by its
- * link, which may be wrong. Before the volume was formatted nobody else has a reason to mount its device, so it is
- * refused wherever it is mounted; later somebody may inspect it. Bind mounts of the volume are below the directory of
+ * link, which may be wrong. Before the volume is formatted no other program has a reason to mount its device, so it is
+ * refused wherever it is mounted; later an operator may inspect it. Bind mounts of the volume are below the directory of
  * `target`.
  */
 async function requireUnmounted(

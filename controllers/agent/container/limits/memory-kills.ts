@@ -7,7 +7,7 @@ const recordsAtOnce = 500;
 /** Maximum number of containers that are remembered, the latest ones. */
 const knownMax = 10_000;
 
-/** The code of a system error. */
+/** The code of an error, such as that of a read at the end of the log or of an overwritten record. */
 function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException).code;
 }
