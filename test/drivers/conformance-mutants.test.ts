@@ -9,13 +9,13 @@ import {
   driverConformance,
   failuresOf,
   type Mutant,
-  type MutantOutcome,
   mutants,
   tryMutant,
 } from '@kedge/driver-sdk/conformance';
 import { type Subject, subjectFolder, subjects } from './conformance-subjects.js';
 import { cleanUp, requireDevices } from './devices.js';
 import { seed, shuffled } from '../fixtures/seed.js';
+import { requireKilled } from './killed-mutant.js';
 
 /** "all" runs every mutant on every subject, and the whole suite against each on directories. */
 const whole = process.env['KEDGE_MUTANTS'] === 'all';
@@ -31,15 +31,6 @@ const devices = named('loop-block, ext4');
 const others = subjects.filter(
   ({ name }) => name !== directories.name && name !== devices.name && name !== 'local-host',
 );
-
-/** Asserts that the broken guarantee killed a mutant, not an unrelated failure. */
-function requireKilled({ name, breaks }: Mutant, outcome: MutantOutcome): void {
-  expect(outcome.type, `${name}: ${breaks}`).to.equal('killed');
-  const { message } = outcome as MutantOutcome & { type: 'killed' };
-  if (name !== 'errors-are-raw') expect(message, name).to.not.contain('not a DriverError');
-  const hangs = name === 'cancelled-calls-hang' || name === 'aborts-are-not-heard';
-  expect(message.includes('did not end'), `${name}: ${message}`).to.equal(hangs);
-}
 
 /** Names of killed mutants, and the reasons of those left out. */
 interface Tally {

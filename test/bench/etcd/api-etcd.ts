@@ -15,7 +15,7 @@ interface Row {
   readonly goal: number;
 }
 
-/** The gates and goals of performance.md section 8 for the API. */
+/** The rows of creates, gets and events, with their gates and goals as ratios to etcd. */
 function writeRows(quick: boolean): readonly Row[] {
   const ms = quick ? 50 : 2_000;
   const create = (clients: number, gate: number, goal: number): Row => ({
