@@ -1,5 +1,5 @@
 import type { VolumeOperation } from '@kedge/api/kinds';
-import { type Answer, hasNoCredential, isRefused } from '../provisioned/failure.js';
+import { type Answer, isRefused } from '../provisioned/failure.js';
 import type { Snapshot } from './kind.js';
 
 /** Outcome of a call before its end. */
@@ -37,10 +37,13 @@ export function mayBeGoing(snapshot: Deleting): boolean {
   return last ? !isRefused(last) : snapshot.status === 'Deleting';
 }
 
-/** The record of a deletion call that begins after one without a credential; undefined if the last one had an answer. */
+/**
+ * The record of a deletion call that begins after a refused one, so that a kill during it does not look like the end of
+ * the refused one; undefined if the last call is not on record as refused.
+ */
 export function startedAgain(snapshot: Deleting): Pick<Snapshot, 'lastOperation'> | undefined {
   const last = lastDeletion(snapshot);
-  if (!last || !hasNoCredential(last)) return undefined;
+  if (!last || !isRefused(last)) return undefined;
   return { lastOperation: { ...last, outcome: startedOutcome, message: '', nextTryAt: '' } };
 }
 

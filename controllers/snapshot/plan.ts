@@ -54,8 +54,9 @@ function isKept({ snapshot, hasOpenCall }: SnapshotSituation): boolean {
   const { handle = '', reclaimPolicy, status } = snapshot;
   if (reclaimPolicy !== 'retain') return false;
   const answer = deletionAnswer(snapshot);
-  // Such a call says nothing about an earlier one, which may be deleting the copy.
-  if (hasNoCredential(answer)) return !hasOpenCall && !isEarlierCallOpen(snapshot);
+  // Such a call says nothing about an earlier one, which may be deleting the copy. What has no handle was never Ready.
+  if (hasNoCredential(answer))
+    return !hasOpenCall && (handle === '' || !isEarlierCallOpen(snapshot));
   // A call that may have deleted the copy is repeated until its outcome is known.
   if (status === 'Deleting' && !isRefusal(answer.outcome)) return false;
   // A deletion that the provider accepted is carried out regardless of a later refusal of the caller.

@@ -121,6 +121,48 @@ describe('a snapshot whose calls get no credential', () => {
     }
   });
 
+  for (const isKilled of [false, true])
+    it(`without a handle is removed under retain, ${isKilled ? 'also after a kill during its deletion' : 'as no call did anything'}`, async () => {
+      failing('Unavailable');
+      await create({ reclaimPolicy: 'retain' });
+      await world.clock.advance(hour);
+      if (isKilled)
+        world.driver.onCall = (call) =>
+          call === 'deleteSnapshot' ? new Promise(() => undefined) : Promise.resolve();
+      await remove();
+      if (isKilled) {
+        world.driver.onCall = undefined;
+        await world.restartDuringCall();
+      }
+      await world.clock.advance(hour);
+      expect(await snapshot()).to.equal(undefined);
+    });
+
+  for (const kind of ['PermissionDenied', 'Throttled', 'InUse', 'CredentialsRejected'] as const)
+    it(`stays under retain after a kill during a deletion that had been refused before, ${kind}`, async () => {
+      await create();
+      world.driver.failsOn = { deleteSnapshot: kind };
+      world.driver.failsWith = 'no such key';
+      await remove();
+      await world.clock.advance(hour);
+      world.driver.failsOn = {};
+      let calls = 0;
+      world.driver.onCall = (call) => {
+        if (call !== 'deleteSnapshot') return Promise.resolve();
+        calls += 1;
+        return new Promise(() => undefined);
+      };
+      await world.clock.advance(hour);
+      expect(calls).to.equal(1);
+      await retain();
+      world.driver.onCall = undefined;
+      world.driver.failsOn = { deleteSnapshot: 'Timeout' };
+      await world.restartDuringCall();
+      await world.clock.advance(hour);
+      expect(await snapshot()).to.include({ handle: 's' });
+      await answered();
+    });
+
   for (const kind of kinds)
     it(`is removed under retain if no call did anything, and its copy stays, ${kind}`, async () => {
       await create();

@@ -10,10 +10,11 @@ import { type CredentialSource, credentialSource, placeOf, wholeOf } from './sou
 
 /**
  * Whether an earlier call may be deleting the data, so that another policy has no effect: the last call is then reported
- * with a time before the request for the deletion.
+ * with a time before the request for the deletion. A snapshot without a handle has no data.
  */
 function isLocked({ kind, object }: Storage): boolean {
-  const { lastOperation, metadata } = object;
+  const { handle = '', lastOperation, metadata } = object;
+  if (kind === 'Snapshot' && handle === '') return false;
   const askedAt =
     kind === 'Volume'
       ? (object.dataDeletion?.askedAt ?? '')

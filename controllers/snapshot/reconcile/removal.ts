@@ -28,15 +28,17 @@ export class Removal {
     request: ReconcileContext,
   ): Promise<Result> {
     const { snapshot } = situation;
+    const isGoing = mayBeGoing(snapshot);
     await this.#effects.write(request, snapshot, {
       status,
       reason: 'Deleting',
       failureMessage: '',
+      ...startedAgain(snapshot),
     });
     const begun = await this.#effects.options.store.get(snapshots, keyOfSnapshot(snapshot));
     if (begun?.status !== 'Deleting' || this.#effects.callingProcess(snapshot).type !== 'here')
       return requeueAfter(0);
-    return this.#delete(begun, false, request);
+    return this.#delete(begun, isGoing, request);
   }
 
   /**
@@ -49,7 +51,6 @@ export class Removal {
     const isGoing = mayBeGoing(snapshot);
     const started = startedAgain(snapshot);
     if (!started) return this.#delete(snapshot, isGoing, request);
-    // A kill during this call must not look like its end.
     await this.#effects.write(request, snapshot, started);
     const begun = await this.#effects.options.store.get(snapshots, keyOfSnapshot(snapshot));
     if (begun?.metadata.uid !== snapshot.metadata.uid) return requeueAfter(0);
