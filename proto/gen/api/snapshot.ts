@@ -51,7 +51,7 @@ export interface Snapshot {
   conditions: Condition[];
   /** Time at which it became Ready. RFC 3339, UTC. */
   readyAt: string;
-  /** Failed calls to create or delete it, counted from the last success or retry request. */
+  /** Failed calls to create it, counted from the last start of its creation: the first one, or a retry. */
   attempts: number;
   /** Class of its source: it provides the credentials as long as it exists. */
   storageClassName: string;

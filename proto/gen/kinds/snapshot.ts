@@ -38,7 +38,7 @@ export interface Snapshot extends ApiObject {
   readonly conditions?: readonly Condition[];
   /** Time at which it became Ready. RFC 3339, UTC. */
   readonly readyAt?: string;
-  /** Failed calls to create or delete it, counted from the last success or retry request. */
+  /** Failed calls to create it, counted from the last start of its creation: the first one, or a retry. */
   readonly attempts?: number;
   /** Class of its source: it provides the credentials as long as it exists. */
   readonly storageClassName?: string;

@@ -110,7 +110,7 @@ export interface Volume extends ApiObject {
   readonly ownerService?: string;
   /** Error because of which it is Failed or Stalled, or a call is retried; empty after success. */
   readonly failureMessage?: string;
-  /** Failed calls to provision it since the last success or retry request. */
+  /** Failed calls to provision it, counted from the last start of its provisioning: the first one, or a retry. */
   readonly attempts?: number;
   /** Parameters of class and volume at the time of its provisioning. Deletion and detach use them if the class is gone. */
   readonly driverParameters?: Readonly<Record<string, string>>;

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type ConformanceOptions, driverConformance } from '@kedge/driver-sdk/conformance';
+import { specifiedPermissions as keyPermissions } from '../cloud3/machine.js';
 import { specifiedCalls, specifiedCallsIn, unspecifiedCalls } from '../schema/specified-calls.js';
 import { driverNames, type EmulatedCloud } from './emulated-cloud.js';
 import { EmulatedSubject } from './emulated-subject.js';
@@ -45,6 +46,13 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
       // An operation is polled, so that no request waits for its end.
       const expected = specifiedCalls[provider].filter((call) => !call.endsWith('/wait'));
       expect(specifiedCallsIn(provider, cloud.emulator.requests)).to.deep.equal(expected);
+      // All actions of the EC2 API have one path. Tags are part of the requests that create.
+      if (provider === 'cloud3') {
+        const actions = new Set(cloud.emulator.requests.map(({ action = '' }) => `ec2:${action}`));
+        expect([...actions]).to.have.members(
+          keyPermissions.filter((each) => each !== 'ec2:CreateTags'),
+        );
+      }
       const { length } = cloud.emulator.requests;
       console.log(`      ${length} requests`);
       expect(length).to.be.above(100);

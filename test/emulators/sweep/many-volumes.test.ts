@@ -98,6 +98,7 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
         attached: most(attached.map((one) => one.requests)),
       };
       const mean = emulator.requests.length / volumesCount;
+      // The polls of attachments are DescribeVolumes too, and count with the requests until Available.
       if (provider === 'cloud3') requests.attached = mean - requests.available;
       const [lastAvailable, lastAttached] = [available, attached].map((all) =>
         most(all.map(({ ms }) => ms)),
