@@ -65,7 +65,9 @@ export function stopFailed({ object, message }: About<'Instance'>): Remedy {
     `the stop is retried automatically; if it fails again, start or restart the container engine of node ${node}${
       containerUnkillable.isIn(message)
         ? ', and if the container still runs, restart the node: its process is blocked in the kernel'
-        : ''
+        : engineTexts.rootBusy.isIn(message)
+          ? ', and if that does not help, restart the node: a mount of an earlier engine may keep the root directory of the container busy'
+          : ''
     }`,
   );
 }

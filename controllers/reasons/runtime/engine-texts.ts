@@ -5,6 +5,15 @@
 export const engineTexts = {
   /** Linux: strerror(ENOSPC), which the Docker engine and containerd repeat in the errors of pulls and starts. */
   diskFull: { isIn: (message: string): boolean => message.includes('no space left on device') },
+  /**
+   * Docker engine, for a container whose root directory is the mount point of a mount that the engine does not reach:
+   * `driver "overlay2" failed to remove root filesystem: unlinkat /D/merged: device or resource busy`.
+   */
+  rootBusy: {
+    isIn: (message: string): boolean =>
+      message.includes('failed to remove root filesystem') &&
+      message.includes('device or resource busy'),
+  },
   portTaken: {
     /**
      * Docker engine, publishing of a port. A listener of another program: `listen tcp4 0.0.0.0:80: bind: address already

@@ -68,6 +68,18 @@ describe('the remedy of a stop that SIGKILL does not complete', () => {
     expect(remedy.command).to.equal('systemctl restart docker');
     expect(remedy.text).to.contain('if the container still runs, restart the node');
   });
+
+  it('names a restart of the node for a container whose root directory stays busy', () => {
+    const message =
+      'container c: driver "overlay2" failed to remove root filesystem: unlinkat /d/merged: device or resource busy';
+    const remedy = about('container', message);
+    expect(JSON.stringify(remedy))
+      .to.contain('systemctl restart docker')
+      .and.contain('restart the node');
+    expect(JSON.stringify(about('container', 'the engine refused'))).to.not.contain(
+      'restart the node',
+    );
+  });
 });
 
 describe('the remedy of a failed start', () => {
