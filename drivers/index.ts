@@ -4,6 +4,11 @@
  */
 import { statSync } from 'node:fs';
 import type { Driver, DriverFactory, DriverRegistry, StorageSettings } from '@kedge/driver-sdk';
+import {
+  credentialForms,
+  type CredentialsByDriver,
+  type DeclaredCredentials,
+} from '@kedge/driver-sdk/parameters';
 
 type Load = () => Promise<{ readonly createDriver: DriverFactory }>;
 
@@ -11,6 +16,8 @@ interface Builtin {
   readonly load: Load;
   /** The settings in the section `[drivers.<name>]` of the configuration; absent if the driver has none. */
   readonly settings?: 'provider' | 'providerWithToken';
+  /** The credentials that it declares; absent if it has none. */
+  readonly credentials?: DeclaredCredentials;
   /** Whether the data of its volumes is on nodes. */
   readonly onNodes?: true;
 }
@@ -21,10 +28,23 @@ const builtin: Readonly<Record<string, Builtin>> = {
   'cloud1-volume': {
     load: () => import('./cloud1-volume/index.js'),
     settings: 'providerWithToken',
+    credentials: credentialForms.tokenOrReference,
   },
-  'cloud2-volume': { load: () => import('./cloud2-volume/index.js'), settings: 'provider' },
-  'cloud3-block': { load: () => import('./cloud3-block/index.js'), settings: 'provider' },
-  'cloud4-disk': { load: () => import('./cloud4-disk/index.js'), settings: 'provider' },
+  'cloud2-volume': {
+    load: () => import('./cloud2-volume/index.js'),
+    settings: 'provider',
+    credentials: credentialForms.token,
+  },
+  'cloud3-block': {
+    load: () => import('./cloud3-block/index.js'),
+    settings: 'provider',
+    credentials: credentialForms.accessKey,
+  },
+  'cloud4-disk': {
+    load: () => import('./cloud4-disk/index.js'),
+    settings: 'provider',
+    credentials: credentialForms.serviceAccount,
+  },
 };
 
 /** The drivers that `[drivers.<name>]` of the configuration may name, and whether they take `apiTokenSecretRef`. */
@@ -32,6 +52,13 @@ export const configurableDrivers: readonly { readonly name: string; readonly tok
   Object.entries(builtin).flatMap(([name, { settings }]) =>
     settings === undefined ? [] : [{ name, token: settings === 'providerWithToken' }],
   );
+
+/** The credentials that the built-in drivers declare, by name. It loads no driver. */
+export const declaredCredentials: CredentialsByDriver = new Map(
+  Object.entries(builtin).flatMap(([name, { credentials }]) =>
+    credentials === undefined ? [] : [[name, credentials]],
+  ),
+);
 
 /**
  * Lets Node's module loader resolve symbolic links: it does not after a stat of a socket or pipe until the next stat
@@ -48,6 +75,7 @@ export function builtinDrivers(settings: StorageSettings): DriverRegistry {
   return {
     names: Object.keys(builtin),
     onNodes: Object.keys(builtin).filter((name) => builtin[name]?.onNodes === true),
+    declaredCredentials,
     credentialsOf(name) {
       const { apiTokenSecretRef = '' } = settings.drivers?.[name] ?? {};
       return apiTokenSecretRef === '' ? {} : { apiTokenSecretRef };

@@ -5,6 +5,7 @@ import { eventually, FakeClock } from 'kedge/testing';
 import { instances } from '../instance/kind.js';
 import { storageClasses } from '../storage-class/kind.js';
 import { type Volume, volumes } from '../volume/kind.js';
+import { cloudCredentials } from '../testing/cloud-credentials.js';
 import { nodeRestriction } from './node-restriction.js';
 
 describe("the rights of a node's token", () => {
@@ -92,17 +93,18 @@ describe("the rights of a node's token", () => {
     const manager = new Manager({ store });
     const restriction = nodeRestriction(manager, {
       names: [],
+      declaredCredentials: cloudCredentials,
       get: () => Promise.resolve(undefined),
     });
     const ofClass = { accessKeyId: 'AKIA', secretAccessKey: 'secret:live/k', region: 'secret:r/k' };
-    await store.create(storageClasses, { name: 'c', driver: 'cloud3', parameters: ofClass });
+    await store.create(storageClasses, { name: 'c', driver: 'cloud3-block', parameters: ofClass });
     const form = { storageClassName: 'c', size: '1Gi', accessMode: 'ReadWriteOnce' } as const;
     const key = { namespace: 'default', name: 'v' };
     const parameters = { accessKeyId: 'AKIB', secretAccessKey: 'secret:own/k' };
     const made = await store.create(volumes, { ...key, ...form, parameters });
     const driverParameters = { ...ofClass, secretAccessKey: 'secret:captured/k' };
     const topology = { 'svc.io/node': 'near' };
-    await store.updateStatus(volumes, key, { topology, driver: 'cloud3', driverParameters });
+    await store.updateStatus(volumes, key, { topology, driver: 'cloud3-block', driverParameters });
     await manager.start();
     const filter = restriction.filterFor({ subject: 'agent', node: 'near' } as Identity);
     const reached = ['own', 'r', 'live', 'captured'].filter(
@@ -111,5 +113,32 @@ describe("the rights of a node's token", () => {
     expect(reached).to.deep.equal(['own', 'r']);
     await manager.stop(0);
     await store.close();
+  });
+
+  it('reaches every credential of a class whose driver declares none in advance, beside one of the volume', async () => {
+    await using store = await openStore({ engine: new MemoryEngine() });
+    const manager = new Manager({ store });
+    const restriction = nodeRestriction(manager, {
+      names: ['theirs'],
+      declaredCredentials: cloudCredentials,
+      get: () => Promise.resolve(undefined),
+    });
+    // A driver that declares no whole credentials is merged key by key.
+    const ofClass = { apiToken: 'secret:token/k', credentialsJSON: 'secret:live/k' };
+    await store.create(storageClasses, { name: 'c', driver: 'theirs', parameters: ofClass });
+    const form = { storageClassName: 'c', size: '1Gi', accessMode: 'ReadWriteOnce' } as const;
+    const key = { namespace: 'default', name: 'v' };
+    const parameters = { apiToken: 'secret:own/k' };
+    const made = await store.create(volumes, { ...key, ...form, parameters });
+    const driverParameters = { ...ofClass, credentialsJSON: 'secret:captured/k' };
+    const topology = { 'svc.io/node': 'near' };
+    await store.updateStatus(volumes, key, { topology, driver: 'theirs', driverParameters });
+    await manager.start();
+    const filter = restriction.filterFor({ subject: 'agent', node: 'near' } as Identity);
+    const reached = ['own', 'live', 'captured', 'token'].filter(
+      (name) => filter?.allows('secrets', 'get', { ...made, name }) === true,
+    );
+    expect(reached).to.deep.equal(['own', 'live', 'captured']);
+    await manager.stop(0);
   });
 });

@@ -225,7 +225,11 @@ class NodeFilter implements ObjectFilter {
   /** Secrets that driver calls of the volume may need: with its class, and with what was captured once it is gone. */
   #referred(volume: Volume): readonly string[] {
     const storageClass = liveClass(volume, this.#facts.storageClasses.get(volume.storageClassName));
-    return [...secretsWithClass(volume, storageClass?.parameters), ...secretsWithoutClass(volume)];
+    const { declaredCredentials: credentials = new Map() } = this.#facts.drivers;
+    return [
+      ...secretsWithClass(volume, storageClass, credentials),
+      ...secretsWithoutClass(volume, credentials),
+    ];
   }
 }
 

@@ -35,6 +35,7 @@ export function foreignGuard(
   return {
     names: drivers.names,
     onNodes: drivers.onNodes ?? [],
+    ...(drivers.declaredCredentials ? { declaredCredentials: drivers.declaredCredentials } : {}),
     credentialsOf: (name) => drivers.credentialsOf?.(name) ?? {},
     async get(name) {
       const driver = await drivers.get(name);

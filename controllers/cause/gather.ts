@@ -1,5 +1,6 @@
 import { isDeleting, keyString } from 'kedge/objects';
 import type { Instance, KindObjects, Snapshot, Volume } from '@kedge/api/kinds';
+import type { CredentialsByDriver } from '@kedge/driver-sdk/parameters';
 import {
   emptyWorld,
   readKinds,
@@ -16,6 +17,8 @@ export type Readable = Pick<KindObjects, ReadKind>;
 
 /** The source of objects: the store, or the API with the rights of the caller. */
 export interface Reader {
+  /** The credentials of drivers, as far as they are known. */
+  readonly credentials: CredentialsByDriver;
   /** `NotFound` for an object that does not exist; undefined for one that the caller may not read. */
   readonly get: <K extends keyof Readable>(
     kind: K,
@@ -40,7 +43,7 @@ export async function worldOfNamespace(reader: Reader, namespace: string): Promi
     reader,
     named.filter((name) => !known.includes(name)),
   );
-  return { ...world, absentClasses };
+  return { ...world, absentClasses, credentials: reader.credentials };
 }
 
 function unique<T extends object>(found: readonly (T | 'NotFound' | undefined)[]): readonly T[] {
@@ -141,6 +144,10 @@ async function aroundInstances(reader: Reader, own: readonly Instance[]): Promis
 
 /** The objects that explanations of an object may refer to. */
 export async function gather(reader: Reader, subject: Subject): Promise<World> {
+  return { ...(await objectsAround(reader, subject)), credentials: reader.credentials };
+}
+
+async function objectsAround(reader: Reader, subject: Subject): Promise<World> {
   switch (subject.kind) {
     case 'Service': {
       const { namespace, name } = subject.object;

@@ -1,4 +1,5 @@
 import { type AnyKind, type ObjectStore, parseKey } from 'kedge';
+import type { CredentialsByDriver } from '@kedge/driver-sdk/parameters';
 import { instances } from '../instance/kind.js';
 import { nodes } from '../node/kind.js';
 import { services } from '../service/kind.js';
@@ -19,8 +20,9 @@ const kinds = {
 >;
 
 /** Reads objects from the store, for the methods that describe objects. */
-export function storeReader(store: ObjectStore): Reader {
+export function storeReader(store: ObjectStore, credentials: CredentialsByDriver): Reader {
   return {
+    credentials,
     get: async <K extends keyof Readable>(kind: K, key: string) => {
       const found: unknown = await store.get(kinds[kind], parseKey(key));
       return (found as Readable[K] | undefined) ?? 'NotFound';

@@ -8,6 +8,6 @@ import { instanceVerbs } from './verbs.js';
 /** The API of the kind Instance. */
 export const instanceApi: KindApi<Instance> = {
   rules: instanceRules,
-  verbs: instanceVerbs,
+  verbs: (parts, { drivers }) => instanceVerbs(parts, drivers),
   controllers: (options) => [schedulerController(options), instanceController(options)],
 };

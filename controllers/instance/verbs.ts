@@ -1,6 +1,7 @@
 import { notFound } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
+import type { DriverRegistry } from '@kedge/driver-sdk';
 import { describeMethod, field } from '../description/describe.js';
 import { resourceFields } from '../description/workload-fields.js';
 import { requestKey } from '../references/request-key.js';
@@ -29,11 +30,15 @@ async function volumeReferences(parts: ApiParts, instance: Instance): Promise<re
   );
 }
 
-async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
+async function describe(
+  parts: ApiParts,
+  drivers: DriverRegistry,
+  request: JsonObject,
+): Promise<JsonObject> {
   const key = requestKey(request);
   const instance = await parts.store.get(instances, key);
   if (!instance) throw notFound({ kind: 'Instance', ...key });
-  const cause = await explainStored(parts.store, { kind: 'Instance', object: instance });
+  const cause = await explainStored(parts.store, drivers, { kind: 'Instance', object: instance });
   const node = instance.node ? await parts.store.get(nodes, { name: instance.node }) : undefined;
   return {
     kind: 'Instance',
@@ -99,13 +104,13 @@ async function restart(
 }
 
 /** Custom methods of instances. */
-export function instanceVerbs(parts: ApiParts): readonly CustomMethod[] {
+export function instanceVerbs(parts: ApiParts, drivers: DriverRegistry): readonly CustomMethod[] {
   return [
     {
       id: 'InstanceService.Restart',
       access: { type: 'policy', resource: 'instances', verb: 'update', scope: 'Namespaced' },
       handler: { type: 'unary', call: (context, request) => restart(parts, context, request) },
     },
-    describeMethod(parts, instances, (request) => describe(parts, request)),
+    describeMethod(parts, instances, (request) => describe(parts, drivers, request)),
   ];
 }

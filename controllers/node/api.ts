@@ -5,6 +5,6 @@ import { nodeVerbs } from './verbs.js';
 
 /** The API of the kind Node. */
 export const nodeApi: KindApi<Node> = {
-  verbs: nodeVerbs,
+  verbs: (parts, { drivers }) => nodeVerbs(parts, drivers),
   controllers: (options) => [nodeController(options)],
 };

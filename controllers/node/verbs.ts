@@ -1,6 +1,7 @@
 import { notFound } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CustomMethod } from 'kedge/server';
+import type { DriverRegistry } from '@kedge/driver-sdk';
 import { describeMethod, field } from '../description/describe.js';
 import { explainStored, hintsOf } from '../description/describe-cause.js';
 import { instances } from '../instance/kind.js';
@@ -19,7 +20,11 @@ export function hintsOfHidden(hidden: readonly { readonly kind: string }[]): rea
   ];
 }
 
-async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
+async function describe(
+  parts: ApiParts,
+  drivers: DriverRegistry,
+  request: JsonObject,
+): Promise<JsonObject> {
   const name = String(request.name);
   const node = await parts.store.get(nodes, { name });
   if (!node) throw notFound({ kind: 'Node', name });
@@ -43,7 +48,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
       status: v.status,
     })),
   ];
-  const cause = await explainStored(parts.store, { kind: 'Node', object: node });
+  const cause = await explainStored(parts.store, drivers, { kind: 'Node', object: node });
   const hints = [...hintsOf(cause)];
   hints.push(...hintsOfHidden(references.slice(shownMax)));
   return {
@@ -69,6 +74,6 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
 }
 
 /** Custom methods of nodes. */
-export function nodeVerbs(parts: ApiParts): readonly CustomMethod[] {
-  return [describeMethod(parts, nodes, (request) => describe(parts, request))];
+export function nodeVerbs(parts: ApiParts, drivers: DriverRegistry): readonly CustomMethod[] {
+  return [describeMethod(parts, nodes, (request) => describe(parts, drivers, request))];
 }

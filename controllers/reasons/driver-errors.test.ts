@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Snapshot, StorageClass, Volume } from '@kedge/api/kinds';
+import { cloudCredentials } from '../testing/cloud-credentials.js';
 import { driverErrors } from './driver-errors.js';
 import { nodeReasons } from './node-reasons.js';
 import { emptyWorld } from './world.js';
@@ -232,12 +233,12 @@ describe('the remedy of an error of a driver', () => {
   describe('that rejects a credential which the volume has itself', () => {
     const storageClasses: readonly StorageClass[] = [
       {
-        ...{ name: 'c', driver: 'd', reclaimPolicy: 'delete', metadata },
+        ...{ name: 'c', driver: 'cloud1-volume', reclaimPolicy: 'delete', metadata },
         parameters: { apiToken: 'secret:class/key', apiTokenSecretRef: 'clouds/legacy' },
       },
     ];
     const copyWith = (more: Partial<Snapshot>): Snapshot => ({
-      ...{ namespace: 'default', name: 's', storageClassName: 'c', driver: 'd' },
+      ...{ namespace: 'default', name: 's', storageClassName: 'c', driver: 'cloud1-volume' },
       ...{ source: { volume: 'v' }, sourceUid: 'u', ownParameters: ['apiToken'], metadata },
       ...more,
     });
@@ -250,7 +251,10 @@ describe('the remedy of an error of a driver', () => {
     ) =>
       driverErrors.CredentialsRejected.remedy({
         ...{ ...subject, message: 'unauthorized' },
-        world: { ...emptyWorld, storageClasses: classes, volumes },
+        world: {
+          ...emptyWorld,
+          ...{ storageClasses: classes, volumes, credentials: cloudCredentials },
+        },
       });
     const patch = (name: string, namespace = 'default', key = 'key'): string =>
       `kedge patch secret/${name} -n ${namespace} --patch '{"data":{"${key}":"VALUE"}}'`;
@@ -271,9 +275,8 @@ describe('the remedy of an error of a driver', () => {
       const source = volume({ parameters, driver: 'd', driverParameters: parameters });
       const edit = 'kedge edit volume/v -n default';
       expect(told({ kind: 'Volume', object: source }).command).to.equal(edit);
-      const object = copyWith({
-        ...{ driverParameters: parameters, ownParameters: Object.keys(parameters) },
-      });
+      const ownParameters = Object.keys(parameters);
+      const object = copyWith({ driver: 'd', driverParameters: parameters, ownParameters });
       expect(told({ kind: 'Snapshot', object }, [source]).command).to.equal(edit);
     });
 
@@ -291,13 +294,17 @@ describe('the remedy of an error of a driver', () => {
     it('is that of the call without the class, where another one replaces the captured ones', () => {
       const driverParameters = { apiTokenSecretRef: 'clouds/legacy' };
       const object = volume({
-        ...{ driver: 'd', driverParameters, parameters: { apiToken: 'secret:own/key' } },
+        ...{
+          driver: 'cloud1-volume',
+          driverParameters,
+          parameters: { apiToken: 'secret:own/key' },
+        },
       });
       expect(told({ kind: 'Volume', object }, [], []).command).to.equal(patch('own'));
     });
 
     it('is that of the class if the volume has other parameters alone, and apiToken before its legacy form', () => {
-      const object = volume({ driver: 'd', parameters: { fsType: 'xfs' } });
+      const object = volume({ driver: 'cloud1-volume', parameters: { fsType: 'xfs' } });
       expect(told({ kind: 'Volume', object }).command).to.equal(patch('class'));
       const parameters = { apiTokenSecretRef: 'clouds/legacy', apiToken: 'secret:new/key' };
       const both = storageClasses.map((one) => ({ ...one, parameters }));

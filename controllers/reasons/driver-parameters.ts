@@ -114,7 +114,7 @@ function changeOf(volume: Volume, about: About): ParameterChange {
     return {
       field: `parameters of ${label}`,
       command: edit,
-      other: `or create storage class ${storageClassName} again: ${createClass(storage)}`,
+      other: `or create storage class ${storageClassName} again: ${createClass(storage, about)}`,
     };
   const ofClass = editClass(storageClassName);
   if (!isOwn)
@@ -175,7 +175,7 @@ export function wrongParameters(about: About): Remedy {
     const { driver = 'local' } = object;
     const create =
       absent === className
-        ? createClass(storage)
+        ? createClass(storage, about)
         : castOf(['kind: StorageClass', `name: ${absent}`, `driver: ${driver || 'local'}`]);
     return run(create, `create storage class ${absent}: the volume is retried automatically`);
   }

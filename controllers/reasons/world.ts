@@ -1,4 +1,5 @@
 import type { KindObjects } from '@kedge/api/kinds';
+import type { CredentialsByDriver } from '@kedge/driver-sdk/parameters';
 
 /** Kinds that explanations read, with the list of a {@link World} that holds their objects. */
 export const readKinds = {
@@ -13,18 +14,24 @@ export const readKinds = {
 /** A kind that explanations read. */
 export type ReadKind = keyof typeof readKinds;
 
-/** The objects of causes and remedies, as far as the caller has read them. */
-export type World = {
+/** The objects of each kind. */
+type Lists = {
   readonly [K in ReadKind as (typeof readKinds)[K]]: readonly KindObjects[K][];
-} & {
+};
+
+/** The objects of causes and remedies, as far as the caller has read them. */
+export type World = Lists & {
   /** Storage classes that objects name and that do not exist. A class that could not be read is in neither list. */
   readonly absentClasses?: readonly string[];
+  /** The credentials of drivers, as far as they are known. */
+  readonly credentials: CredentialsByDriver;
 };
 
 /** A world without any objects. */
-export const emptyWorld: World = Object.fromEntries(
-  Object.values(readKinds).map((list) => [list, []]),
-) as unknown as World;
+export const emptyWorld: World = {
+  ...(Object.fromEntries(Object.values(readKinds).map((list) => [list, []])) as unknown as Lists),
+  credentials: new Map(),
+};
 
 /** Kinds with explanations. */
 export const explainedKinds = [

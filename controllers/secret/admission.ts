@@ -1,5 +1,6 @@
 import { type FieldViolation, invalid, jsonEqual } from 'kedge';
 import type { AdmissionRules } from 'kedge/server';
+import type { CredentialsByDriver } from '@kedge/driver-sdk/parameters';
 import { dataViolations } from './data-map.js';
 import { type Secret, secrets } from './kind.js';
 import { neededByDeletions } from './deletion-need.js';
@@ -51,8 +52,12 @@ function sealedViolations(data: Readonly<Record<string, string>>): readonly Fiel
 /**
  * Rules of secrets: values are sealed before they reach the store, and masked in answers unless the reader may see
  * them.
+ * @param credentials those of drivers, which decide if a deletion needs a secret
  */
-export function secretRules(sealer: Sealer): AdmissionRules<Secret> {
+export function secretRules(
+  sealer: Sealer,
+  credentials: CredentialsByDriver,
+): AdmissionRules<Secret> {
   return {
     async prepare(context, object, before) {
       const given = object.data ?? {};
@@ -90,7 +95,7 @@ export function secretRules(sealer: Sealer): AdmissionRules<Secret> {
       );
       return { ...object, data: sealed, version };
     },
-    neededWhileTerminating: neededByDeletions,
+    neededWhileTerminating: (context, secret) => neededByDeletions(context, secret, credentials),
     present(secret, reveal) {
       const data = reveal
         ? openSecret(sealer, secret)

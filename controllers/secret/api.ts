@@ -4,5 +4,5 @@ import type { Secret } from './kind.js';
 
 /** The API of the kind Secret. */
 export const secretApi: KindApi<Secret> = {
-  rules: ({ sealer }) => secretRules(sealer),
+  rules: ({ sealer, drivers }) => secretRules(sealer, drivers.declaredCredentials ?? new Map()),
 };

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { AdmissionContext } from 'kedge/server';
 import type { StorageClass, Volume } from '@kedge/api/kinds';
 import { snapshots } from '../snapshot/kind.js';
+import { cloudCredentials } from '../testing/cloud-credentials.js';
 import { volumes } from '../volume/kind.js';
 import { neededByDeletions } from './deletion-need.js';
 
@@ -32,7 +33,7 @@ describe('a secret of a namespace that is being deleted', () => {
         return Promise.resolve(of === kind && isFound ? [object] : []);
       },
     } as unknown as AdmissionContext;
-    return neededByDeletions(context, { namespace: 'shop', name });
+    return neededByDeletions(context, { namespace: 'shop', name }, cloudCredentials);
   };
 
   it('is needed if the class of a volume in deletion refers to it now, or the captured parameters do', async () => {
@@ -48,6 +49,15 @@ describe('a secret of a namespace that is being deleted', () => {
     expect(await isNeeded('second', volume({ metadata }))).to.equal(false);
   });
 
+  it('is needed by a volume of a driver that declares none in advance, beside a credential of its own', async () => {
+    const parameters = { apiToken: 'secret:first/key', credentialsJSON: 'secret:second/key' };
+    const object = volume({ parameters: { apiToken: 'own' }, driverParameters: {} });
+    expect(await isNeeded('second', object, volumes, { parameters })).to.equal(true);
+    expect(await isNeeded('first', object, volumes, { parameters })).to.equal(false);
+    const captured = volume({ parameters: { apiToken: 'own' }, driverParameters: parameters });
+    expect(await isNeeded('second', captured, volumes, { driver: 'other' })).to.equal(true);
+  });
+
   it('is not needed by a volume with a whole credential of its own', async () => {
     const ofClass = { driver: 'cloud3-block', parameters: { sessionToken: 'secret:second/key' } };
     const needed = (own: Volume['parameters']): Promise<boolean> =>
@@ -59,5 +69,13 @@ describe('a secret of a namespace that is being deleted', () => {
       );
     expect(await needed({ accessKeyId: 'own', secretAccessKey: 'own' })).to.equal(false);
     expect(await needed({ accessKeyId: 'own' })).to.equal(true);
+    // The index has the captured ones of any driver.
+    const captured = (parameters: Volume['parameters']): Promise<boolean> => {
+      const driverParameters = { accessKeyId: 'AKIA', secretAccessKey: 'secret:second/key' };
+      const object = { driver: 'cloud3-block', driverParameters, parameters: parameters ?? {} };
+      return isNeeded('second', volume(object), volumes, { driver: 'other' });
+    };
+    expect(await captured({ accessKeyId: 'own', secretAccessKey: 'own' })).to.equal(false);
+    expect(await captured({})).to.equal(true);
   });
 });

@@ -80,7 +80,7 @@ describe('sealer', () => {
 });
 
 describe('secret admission', () => {
-  const rules = secretRules(sealer);
+  const rules = secretRules(sealer, new Map());
 
   const prepared = async (given: Secret, before: Secret | undefined): Promise<Secret> =>
     rules.prepare!(context, given, before);
@@ -162,7 +162,11 @@ describe('secret references', () => {
     });
 
   it('rule 10: resolve to plaintext; a missing secret or key is InvalidParameters', async () => {
-    const stored = await secretRules(sealer).prepare!(context, secret({ k: 'v' }), undefined);
+    const stored = await secretRules(sealer, new Map()).prepare!(
+      context,
+      secret({ k: 'v' }),
+      undefined,
+    );
     const lister = {
       get: (key: string) => (key === 'default/s' ? stored : undefined),
     } as Lister<Secret>;
@@ -171,7 +175,11 @@ describe('secret references', () => {
       a: 'v',
       b: 'x',
     });
-    const legacy = await secretRules(sealer).prepare!(context, secret({ token: 't' }), undefined);
+    const legacy = await secretRules(sealer, new Map()).prepare!(
+      context,
+      secret({ token: 't' }),
+      undefined,
+    );
     const ofLegacy = { get: () => legacy } as unknown as Lister<Secret>;
     // The legacy form (specification section 9.2) arrives resolved like any other reference.
     expect(

@@ -7,6 +7,6 @@ import { serviceVerbs } from './verbs.js';
 /** The API of the kind Service. */
 export const serviceApi: KindApi<Service> = {
   rules: serviceRules,
-  verbs: serviceVerbs,
+  verbs: (parts, { drivers }) => serviceVerbs(parts, drivers),
   controllers: (options) => [serviceController(options)],
 };

@@ -1,6 +1,7 @@
 import { invalid, notFound, timestamp } from 'kedge';
 import type { JsonObject } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
+import type { DriverRegistry } from '@kedge/driver-sdk';
 import { describeMethod, field } from '../description/describe.js';
 import { portFields, resourceFields } from '../description/workload-fields.js';
 import { requestKey } from '../references/request-key.js';
@@ -41,7 +42,11 @@ async function restart(
   return parts.resources.change(served, context, requestKey(request), () => ({ restartedAt }));
 }
 
-async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
+async function describe(
+  parts: ApiParts,
+  drivers: DriverRegistry,
+  request: JsonObject,
+): Promise<JsonObject> {
   const service = await required(parts, request);
   const { namespace, name } = service;
   const mine = (await parts.store.list(instances, { namespace })).items.filter(
@@ -50,7 +55,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
   const owned = (await parts.store.list(volumes, { namespace })).items.filter(
     (v) => v.ownerService === `${namespace}/${name}`,
   );
-  const cause = await explainStored(parts.store, { kind: 'Service', object: service });
+  const cause = await explainStored(parts.store, drivers, { kind: 'Service', object: service });
   return {
     kind: 'Service',
     namespace,
@@ -91,7 +96,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
 }
 
 /** Custom methods of services. */
-export function serviceVerbs(parts: ApiParts): readonly CustomMethod[] {
+export function serviceVerbs(parts: ApiParts, drivers: DriverRegistry): readonly CustomMethod[] {
   return [
     {
       id: 'ServiceService.Scale',
@@ -103,6 +108,6 @@ export function serviceVerbs(parts: ApiParts): readonly CustomMethod[] {
       access: { type: 'policy', resource: 'services', verb: 'update', scope: 'Namespaced' },
       handler: { type: 'unary', call: (context, request) => restart(parts, context, request) },
     },
-    describeMethod(parts, services, (request) => describe(parts, request)),
+    describeMethod(parts, services, (request) => describe(parts, drivers, request)),
   ];
 }

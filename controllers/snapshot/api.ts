@@ -7,7 +7,7 @@ import { snapshotVerbs } from './verbs.js';
 /** The API of the kind Snapshot. */
 export const snapshotApi: KindApi<Snapshot> = {
   rules: snapshotRules,
-  verbs: (parts, { sealer }) => snapshotVerbs(parts, sealer),
+  verbs: (parts, { drivers, sealer }) => snapshotVerbs(parts, drivers, sealer),
   controllers: (options) => [snapshotController(options)],
   callsDrivers: true,
 };

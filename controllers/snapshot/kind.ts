@@ -1,6 +1,6 @@
 import { isDeleting, kindOf, type StatusUpdate } from 'kedge/objects';
 import { type Snapshot, snapshotSchema } from '@kedge/api/kinds';
-import { capturedOwn, secretsWithoutClass } from '../references/needed-parameters.js';
+import { secretsOfAnyDriver } from '../references/needed-parameters.js';
 import type { Reason } from '../reasons/index.js';
 import { type NextSnapshotPhase, snapshotStates } from './phases.js';
 
@@ -10,11 +10,8 @@ export const snapshots = kindOf<Snapshot>()({
   ...snapshotSchema,
   states: snapshotStates,
   indexes: {
-    /** Secrets that its deletion may need without its class, `<namespace>/<name>`. */
-    neededSecret: (snapshot) =>
-      isDeleting(snapshot)
-        ? secretsWithoutClass({ ...snapshot, parameters: capturedOwn(snapshot) })
-        : [],
+    /** Secrets that its deletion may need without its class, with any driver, `<namespace>/<name>`. */
+    neededSecret: (snapshot) => (isDeleting(snapshot) ? secretsOfAnyDriver(snapshot) : []),
     storageClass: ({ storageClassName }) => (storageClassName ? [storageClassName] : []),
     /** `<namespace>/<volume>` */
     sourceVolume: ({ namespace, source }) => [`${namespace}/${source.volume}`],

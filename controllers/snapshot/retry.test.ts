@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { ApiParts, CallContext } from 'kedge/server';
+import type { DriverRegistry } from '@kedge/driver-sdk';
 import type { Sealer } from '../secret/index.js';
 import { snapshotVerbs } from './verbs.js';
 
@@ -7,7 +8,9 @@ describe('a retry of a snapshot', () => {
   const refusal = async (snapshot: object): Promise<unknown> => {
     const stored = { namespace: 'dev', name: 's', metadata: {}, ...snapshot };
     const parts = { store: { get: () => Promise.resolve(stored) } } as unknown as ApiParts;
-    const retry = snapshotVerbs(parts, {} as Sealer).find(({ id }) => id.endsWith('.Retry'));
+    const retry = snapshotVerbs(parts, {} as DriverRegistry, {} as Sealer).find(({ id }) =>
+      id.endsWith('.Retry'),
+    );
     if (retry?.handler.type !== 'unary') throw new TypeError('no method');
     return Promise.resolve(
       retry.handler.call({} as CallContext, { namespace: 'dev', name: 's' }),

@@ -10,6 +10,7 @@ import {
 import type { Parameters } from '@kedge/driver-sdk';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { AdmissionContext, ApiParts, CallContext, CustomMethod } from 'kedge/server';
+import type { DriverRegistry } from '@kedge/driver-sdk';
 import { describeMethod, field, operationFields } from '../description/describe.js';
 import { requestKey } from '../references/request-key.js';
 import { explainStored, hintsOf } from '../description/describe-cause.js';
@@ -122,7 +123,11 @@ async function retry(parts: ApiParts, request: JsonObject): Promise<JsonObject> 
   return served ? parts.resources.show(served, armed ?? snapshot) : {};
 }
 
-async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
+async function describe(
+  parts: ApiParts,
+  drivers: DriverRegistry,
+  request: JsonObject,
+): Promise<JsonObject> {
   const snapshot = await required(parts, request);
   const { store } = parts;
   const { namespace, name } = snapshot;
@@ -134,7 +139,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
   const storageClass = snapshot.storageClassName
     ? await store.get(storageClasses, { name: snapshot.storageClassName })
     : undefined;
-  const cause = await explainStored(store, { kind: 'Snapshot', object: snapshot });
+  const cause = await explainStored(store, drivers, { kind: 'Snapshot', object: snapshot });
   const size = parseQuantity(snapshot.restoreSize ?? '');
   return {
     kind: 'Snapshot',
@@ -189,7 +194,11 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
 }
 
 /** Custom methods of snapshots. Restoring needs the right to create volumes. */
-export function snapshotVerbs(parts: ApiParts, sealer: Sealer): readonly CustomMethod[] {
+export function snapshotVerbs(
+  parts: ApiParts,
+  drivers: DriverRegistry,
+  sealer: Sealer,
+): readonly CustomMethod[] {
   return [
     {
       id: 'SnapshotService.Restore',
@@ -204,6 +213,6 @@ export function snapshotVerbs(parts: ApiParts, sealer: Sealer): readonly CustomM
       access: { type: 'policy', resource: 'snapshots', verb: 'update', scope: 'Namespaced' },
       handler: { type: 'unary', call: (_context, request) => retry(parts, request) },
     },
-    describeMethod(parts, snapshots, (request) => describe(parts, request)),
+    describeMethod(parts, snapshots, (request) => describe(parts, drivers, request)),
   ];
 }

@@ -8,7 +8,10 @@ import { volumeVerbs } from './verbs.js';
 /** The API of the kind Volume. */
 export const volumeApi: KindApi<Volume> = {
   rules: volumeRules,
-  verbs: (parts, options) => [...volumeVerbs(parts), ...importVerbs(parts, options)],
+  verbs: (parts, options) => [
+    ...volumeVerbs(parts, options.drivers),
+    ...importVerbs(parts, options),
+  ],
   controllers: (options) => [volumeController(options)],
   callsDrivers: true,
 };

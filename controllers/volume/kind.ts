@@ -2,7 +2,7 @@ import { isDeleting, keyString, kindOf, type StatusUpdate } from 'kedge/objects'
 import { type Volume, volumeSchema } from '@kedge/api/kinds';
 import type { Reason } from '../reasons/index.js';
 import { referredKey } from '../references/object-reference.js';
-import { secretsWithoutClass } from '../references/needed-parameters.js';
+import { secretsOfAnyDriver } from '../references/needed-parameters.js';
 import { type NextVolumePhase, volumeStates } from './states/phases.js';
 
 export type {
@@ -54,8 +54,8 @@ export const volumes = kindOf<Volume>()({
       const key = sourceSnapshot(volume);
       return key ? [keyString(key)] : [];
     },
-    /** Secrets that its deletion may need without its class, `<namespace>/<name>`. */
-    neededSecret: (volume) => (isDeleting(volume) ? secretsWithoutClass(volume) : []),
+    /** Secrets that its deletion may need without its class, with any driver, `<namespace>/<name>`. */
+    neededSecret: (volume) => (isDeleting(volume) ? secretsOfAnyDriver(volume) : []),
     /** `<driver> <handle>`: one resource of a provider. */
     resource: ({ driver = '', handle = '' }) =>
       driver === '' || handle === '' ? [] : [resourceKey(driver, handle)],

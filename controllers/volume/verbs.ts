@@ -15,6 +15,7 @@ import type {
   Seen,
   Verdict,
 } from 'kedge/server';
+import type { DriverRegistry } from '@kedge/driver-sdk';
 import { instances } from '../instance/kind.js';
 import { nodes } from '../node/kind.js';
 import { type Service, services } from '../service/kind.js';
@@ -185,7 +186,11 @@ async function ownerOf(
   return name === '' ? undefined : store.get(services, { namespace, name });
 }
 
-async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObject> {
+async function describe(
+  parts: ApiParts,
+  drivers: DriverRegistry,
+  request: JsonObject,
+): Promise<JsonObject> {
   const volume = await required(parts, request);
   const { store } = parts;
   const storageClass = await store.get(storageClasses, { name: volume.storageClassName });
@@ -203,7 +208,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
     ? await store.list(snapshots, { index: 'sourceVolume', value: sourceValue(volume) })
     : undefined;
   const waitsFor = copies && deletionWaitsFor(volume, copies.items);
-  const cause = await explainStored(store, { kind: 'Volume', object: volume });
+  const cause = await explainStored(store, drivers, { kind: 'Volume', object: volume });
   const keptBecause = keptScaledAway(volume, await ownerOf(parts, volume));
   return {
     kind: 'Volume',
@@ -250,7 +255,7 @@ async function describe(parts: ApiParts, request: JsonObject): Promise<JsonObjec
 }
 
 /** Custom methods of volumes. */
-export function volumeVerbs(parts: ApiParts): readonly CustomMethod[] {
+export function volumeVerbs(parts: ApiParts, drivers: DriverRegistry): readonly CustomMethod[] {
   const access = {
     type: 'policy',
     resource: 'volumes',
@@ -278,6 +283,6 @@ export function volumeVerbs(parts: ApiParts): readonly CustomMethod[] {
       access,
       handler: { type: 'unary', call: (context, request) => reuse(parts, context, request) },
     },
-    describeMethod(parts, volumes, (request) => describe(parts, request)),
+    describeMethod(parts, volumes, (request) => describe(parts, drivers, request)),
   ];
 }

@@ -26,6 +26,7 @@ await runKedged({
     return {
       names: [...drivers.names, driver.name],
       onNodes: drivers.onNodes ?? [],
+      ...(drivers.declaredCredentials ? { declaredCredentials: drivers.declaredCredentials } : {}),
       get: (name) => (name === driver.name ? Promise.resolve(driver) : drivers.get(name)),
     };
   },

@@ -11,6 +11,7 @@ import {
   type ReportedEvent,
 } from '@kedge/controllers/cause';
 import { events } from '@kedge/controllers/kinds';
+import { declaredCredentials } from '@kedge/drivers';
 import { kindNamed } from './api.js';
 
 /**
@@ -29,6 +30,7 @@ async function readable<T>(read: Promise<T>, otherwise: T): Promise<T> {
 /** Reads objects for explanations, with the rights of the caller. */
 export function apiReader(client: ApiClient): Reader {
   return {
+    credentials: declaredCredentials,
     get: async <K extends keyof Readable>(kind: K, key: string) => {
       try {
         const found: unknown = await client.resource(kindNamed(kind)).get(parseKey(key));

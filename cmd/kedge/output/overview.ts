@@ -1,6 +1,7 @@
 import type { AnyKind } from 'kedge';
 import { textOf } from 'kedge/rpc';
 import { causeText, explain, isSettledStatus, type World } from '@kedge/controllers/cause';
+import { declaredCredentials } from '@kedge/drivers';
 import type { Group } from './formats.js';
 import { labelOf, subjectOf } from './subjects.js';
 
@@ -45,6 +46,7 @@ export function notReady(groups: readonly Group[]): readonly NotReady[] {
     snapshots: objectsOf('Snapshot'),
     storageClasses: objectsOf('StorageClass'),
     nodes: objectsOf('Node'),
+    credentials: declaredCredentials,
   };
   return groups.flatMap(({ kind, objects }) =>
     objects.flatMap((object): readonly NotReady[] => {

@@ -31,6 +31,7 @@ const world: World = {
   snapshots: [snapshot],
   storageClasses: [{ name: 'fast', driver: 'local', metadata }],
   nodes: [node],
+  credentials: new Map(),
 };
 
 /** An object of each kind that can be explained: the names in examples of remedies. */

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Snapshot, StorageClass, Volume } from '@kedge/api/kinds';
+import { cloudCredentials } from '../../testing/cloud-credentials.js';
 import { driverErrors } from '../driver-errors.js';
 import { emptyWorld, type World } from '../world.js';
 
@@ -27,11 +28,21 @@ const classOf = (driver: string, parameters: StorageClass['parameters'] = {}): S
 type Kind = 'CredentialsRejected' | 'InvalidParameters';
 const ofVolume = (object: Volume, world: Partial<World>, kind: Kind, message = 'AuthFailure') =>
   driverErrors[kind].remedy({
-    ...{ kind: 'Volume', object, message, world: { ...emptyWorld, ...world } },
+    ...{
+      kind: 'Volume',
+      object,
+      message,
+      world: { ...emptyWorld, credentials: cloudCredentials, ...world },
+    },
   });
 const ofCopy = (object: Snapshot, world: Partial<World>) =>
   driverErrors.CredentialsRejected.remedy({
-    ...{ kind: 'Snapshot', object, message: 'AuthFailure', world: { ...emptyWorld, ...world } },
+    ...{
+      kind: 'Snapshot',
+      object,
+      message: 'AuthFailure',
+      world: { ...emptyWorld, credentials: cloudCredentials, ...world },
+    },
   });
 
 const gone = { absentClasses: ['c'] };
@@ -152,9 +163,25 @@ describe('the credential of a driver call', () => {
 
   it('is that of the class where an earlier release used it before that of the volume', () => {
     const object = volume({
+      driver: 'cloud1-volume',
       parameters: { apiTokenSecretRef: 'clouds/own' },
       driverParameters: { apiToken: 'secret:class/key', apiTokenSecretRef: 'clouds/own' },
     });
     expect(ofVolume(object, gone, 'CredentialsRejected').command).to.contain('secret/class');
+  });
+
+  it('is known by its value with a driver that declares none in advance, also with the names of another one', () => {
+    const ofClass = { apiToken: 'secret:class/key', credentialsJSON: 'secret:class/json' };
+    const storageClasses = [classOf('theirs', ofClass)];
+    const object = volume({ driver: 'theirs', parameters: { apiToken: mask } });
+    // It is merged key by key, so that the class gives a part.
+    const missing = 'secret default/class does not exist';
+    expect(ofVolume(object, { storageClasses }, 'InvalidParameters', missing).command).to.contain(
+      'json=VALUE',
+    );
+    const part = 'parameter apiToken: is required';
+    expect(ofVolume(object, { storageClasses }, 'InvalidParameters', part).text).to.not.contain(
+      'a whole credential',
+    );
   });
 });

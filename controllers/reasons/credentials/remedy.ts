@@ -1,12 +1,17 @@
 import type { Volume } from '@kedge/api/kinds';
-import { credentialsNamed } from '@kedge/driver-sdk/parameters';
 import { command, patchOf } from '../commands.js';
 import { type Remedy, run, set } from '../remedy.js';
 import { again, type Storage, storageOf } from '../storage-subject.js';
 import type { About } from '../world.js';
 import type { SecretReference } from '../../references/secret-reference.js';
 import { createClass, editClass } from './class-commands.js';
-import { type CredentialSource, credentialSource, placeOf, wholeOf } from './sources.js';
+import {
+  type CredentialSource,
+  credentialSource,
+  declaredOf,
+  placeOf,
+  wholeOf,
+} from './sources.js';
 
 /**
  * Whether an earlier call may be deleting the data, so that another policy has no effect: the last call is then reported
@@ -87,7 +92,7 @@ function withoutClass(
   const whole = wholeOf(storage, about);
   const { storageClassName = '' } = storage.object;
   const needed = whole.length === 0 ? value : `${value} (${whole.join(' and ')})`;
-  const create = createClass(storage, whole);
+  const create = createClass(storage, about, whole);
   if (volume) {
     const again = `or create storage class ${storageClassName} again, with the values of its credential: ${create}`;
     return inVolume(volume, needed, joined(isNameFree ? again : '', end));
@@ -133,16 +138,16 @@ export function credentials(about: About, value: string): Remedy {
 /**
  * The remedy for a part of a credential that is missing or that the driver refuses.
  * @param keys the parameters that the driver refuses
- * @returns undefined if none of them is known as a credential
+ * @returns undefined if none of them is known as a credential of the driver
  */
 export function incompleteCredential(
   keys: readonly string[],
   storage: Storage,
   about: About,
 ): Remedy | undefined {
-  const refused = keys.filter((key) => credentialsNamed({ [key]: '' }) !== undefined);
-  if (refused.length === 0) return undefined;
-  const whole = wholeOf(storage, about, refused);
+  const declared = declaredOf(storage, about)?.keys ?? [];
+  if (!keys.some((key) => declared.includes(key))) return undefined;
+  const whole = wholeOf(storage, about);
   const value = `a whole credential: ${whole.join(' and ')}`;
   return inPlace(placeOf(storage, about), storage, about, value);
 }

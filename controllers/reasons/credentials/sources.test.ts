@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { StorageClass, Volume } from '@kedge/api/kinds';
 import { inputMessages } from '../../messages/inputs.js';
+import { cloudCredentials } from '../../testing/cloud-credentials.js';
 import { driverErrors } from '../driver-errors.js';
 import type { Storage } from '../storage-subject.js';
 import { type About, emptyWorld } from '../world.js';
@@ -21,7 +22,8 @@ function aboutVolume(
     ...more,
   };
   const named: StorageClass = { ...{ name: 'c', driver, metadata }, parameters: ofClass ?? {} };
-  const world = { ...emptyWorld, storageClasses: ofClass ? [named] : [] };
+  const credentials = cloudCredentials;
+  const world = { ...emptyWorld, credentials, storageClasses: ofClass ? [named] : [] };
   return { kind: 'Volume', object, message, world };
 }
 

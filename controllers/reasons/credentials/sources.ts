@@ -1,5 +1,5 @@
 import type { Volume } from '@kedge/api/kinds';
-import { type DeclaredCredentials, credentialsNamed } from '@kedge/driver-sdk/parameters';
+import type { DeclaredCredentials } from '@kedge/driver-sdk/parameters';
 import {
   keptBeside,
   mayBeSame,
@@ -55,10 +55,17 @@ function isCredential([key, value]: readonly [string, string]): boolean {
   return value === mask || parameterReference(key, value, '').type !== 'literal';
 }
 
-/** The credentials among parameters, by their names. Without known names they are recognized by their values. */
+/** The credentials that the driver of an object declares; undefined if they are not known, or it has none. */
+export function declaredOf({ object }: Storage, { world }: About): DeclaredCredentials | undefined {
+  const { driver = '', storageClassName = '' } = object;
+  const named = findByKey(world.storageClasses, storageClassName);
+  return world.credentials.get(driver || (named?.driver ?? ''));
+}
+
+/** The credentials among parameters of a driver whose credentials are not known, by their values. */
 function credentialsAmong(parameters: Parameters): DeclaredCredentials {
   const byValue = Object.entries(parameters).filter(isCredential);
-  return credentialsNamed(parameters) ?? { keys: byValue.map(([key]) => key) };
+  return { keys: byValue.map(([key]) => key) };
 }
 
 function callOf(storage: Storage, about: About): Call {
@@ -67,7 +74,7 @@ function callOf(storage: Storage, about: About): Call {
   const named = findByKey(about.world.storageClasses, storageClassName);
   const ofClass = liveClass(storage.object, named);
   const others = ofClass ? (ofClass.parameters ?? {}) : driverParameters;
-  const declared = credentialsAmong({ ...others, ...own.parameters });
+  const declared = declaredOf(storage, about) ?? credentialsAmong({ ...others, ...own.parameters });
   const captured = { driverParameters, ownParameters };
   const isByKey = wasMergedByKey(declared, captured, own.parameters, mayBeSame);
   const merged = ofClass
@@ -141,17 +148,9 @@ function goneClass(
   return { type: 'gone', volume, isNameFree: false };
 }
 
-/** The set of parameters that is a whole credential of an object, by the names of those that it has; empty if unknown. */
-export function wholeOf(
-  storage: Storage,
-  about: About,
-  named: readonly string[] = [],
-): readonly string[] {
-  const call = callOf(storage, about);
-  const { driverParameters = {} } = storage.object;
-  const known = Object.fromEntries(named.map((key) => [key, '']));
-  const declared = credentialsNamed({ ...driverParameters, ...call.parameters, ...known });
-  const [first = []] = declared?.whole ?? [];
+/** The set of parameters that is a whole credential of an object, the one that its driver prefers; empty if unknown. */
+export function wholeOf(storage: Storage, about: About): readonly string[] {
+  const [first = []] = declaredOf(storage, about)?.whole ?? [];
   return first;
 }
 

@@ -34,22 +34,10 @@ export const credentialForms = {
 } as const satisfies Readonly<Record<string, DeclaredCredentials>>;
 
 /**
- * The credentials among parameters, by their names: for explanations and checks, which have no driver. A driver of
- * others that uses these names without declaring whole credentials is merged differently in its calls.
- * @returns undefined without a parameter of a known form
+ * The credentials of drivers that are known before they are loaded, by the driver's name: for code that has no driver. A
+ * driver without an entry has none, or what it declares is known only once it is loaded.
  */
-export function credentialsNamed(
-  parameters: Readonly<Record<string, string>>,
-): DeclaredCredentials | undefined {
-  const forms = Object.values<DeclaredCredentials>(credentialForms).filter(({ keys }) =>
-    keys.some((key) => Object.hasOwn(parameters, key)),
-  );
-  if (forms.length === 0) return undefined;
-  return {
-    keys: [...new Set(forms.flatMap(({ keys }) => keys))],
-    whole: forms.flatMap(({ whole = [] }) => whole),
-  };
-}
+export type CredentialsByDriver = ReadonlyMap<string, DeclaredCredentials>;
 
 /** How a parameter names a secret; undefined for a parameter that does not. */
 export function secretNameIn(parameter: string): SecretName | undefined {

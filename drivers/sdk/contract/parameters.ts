@@ -6,8 +6,8 @@ export { nodeTopologyKey } from './driver.js';
 export {
   credentialForms,
   credentialsIn,
+  type CredentialsByDriver,
   type DeclaredCredentials,
-  credentialsNamed,
   secretNameIn,
 } from './declared-credentials.js';
 

@@ -120,6 +120,7 @@ const own = block
   ? {
       names: [...builtin.names, block.name],
       onNodes: builtin.onNodes ?? [],
+      ...(builtin.declaredCredentials ? { declaredCredentials: builtin.declaredCredentials } : {}),
       get: (name: string) => (name === block.name ? Promise.resolve(block) : builtin.get(name)),
     }
   : builtin;

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { explain, gather, type Readable, type Reader } from '@kedge/controllers/cause';
+import { declaredCredentials } from '@kedge/drivers';
 import { driverNames } from '../sweep/emulated-cloud.js';
 import { CloudWorld } from './cloud-world.js';
 
@@ -15,6 +16,7 @@ function restReader(cloud: CloudWorld): Reader {
       ? `/${plurals[kind]}`
       : `/namespaces/${namespace}/${plurals[kind]}`;
   return {
+    credentials: declaredCredentials,
     get: async <K extends keyof Readable>(kind: K, key: string) => {
       const [namespace = '', name = namespace] = key.split('/');
       const { status, body } = await cloud.rest('GET', `${within(kind, namespace)}/${name}`);
