@@ -113,6 +113,14 @@ describe('the cause of what does not run', () => {
       expect(explained?.remedy?.text).to.contain('a credential that the provider accepts');
     });
 
+    it('is that of an instance without a node, if its message names the volume', () => {
+      const unplaced = (message: string): Instance =>
+        instance({ conditions: [{ ...unmet('Scheduled', message), reason: 'NoNodeFits' }] });
+      const message = 'no node fits: volume infra/v is reachable only from nodes with {zone=a}';
+      expect(ofVolume(usable, unplaced(message))?.message).to.equal(message);
+      expect(ofVolume(usable, unplaced('no node has enough memory'))).to.equal(undefined);
+    });
+
     it('is that of an instance of a claimTemplate', () => {
       const own = volume({ name: 'data-s-0', namespace: 'default', status: 'Available' });
       const mount = { name: 'data', mountPath: '/d', claimTemplate: { size: '1Gi' } } as const;

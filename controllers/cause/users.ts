@@ -17,16 +17,22 @@ export interface ProblemOfUser {
   readonly problem: ReportedProblem;
 }
 
-/** The problem of an instance with a volume that it mounts: a call that failed, or an obstacle; not the progress. */
+/**
+ * The problem of an instance with a volume that it mounts: a call that failed, an obstacle, or no node that reaches the
+ * volume; not the progress.
+ */
 function problemWith(volume: string, instance: Instance): ReportedProblem | undefined {
   const mounted = mountedVolumes(instance);
   if (isDeleting(instance) || !mounted.includes(volume)) return undefined;
-  const found = findCondition(instance.conditions, 'VolumesReady');
-  if (found?.status !== 'False' || entryOf(found.reason)?.type !== 'unmet') return undefined;
-  const named = namedVolumes(found.message);
-  // A message that names no volume is about the only one.
-  const isAbout = named.length > 0 ? named.includes(volume) : mounted.length === 1;
-  return isAbout ? found : undefined;
+  return ['VolumesReady', 'Scheduled']
+    .map((type) => findCondition(instance.conditions, type))
+    .find((found) => {
+      if (found?.status !== 'False' || entryOf(found.reason)?.type !== 'unmet') return false;
+      const named = namedVolumes(found.message);
+      // A message about volumes that names none is about the only one.
+      if (named.length === 0) return found.type === 'VolumesReady' && mounted.length === 1;
+      return named.includes(volume);
+    });
 }
 
 function usersOfVolume(volume: Volume, { instances }: World): readonly ProblemOfUser[] {
