@@ -82,11 +82,11 @@ export function watchInstances(
     const changes = other && attachmentChanges(volume, other);
     // A changed attachment queues only the instances that it concerns: otherwise each of N attachments of a shared
     // volume would queue N instances.
-    // A node sees a volume only while it uses it. If nothing relevant differs, the cached state may be that of an earlier
-    // use, and holders that came and went meanwhile were missed.
     if (changes?.isAll)
       return [
         ...changes.claims.map(keyOfClaim),
+        // A node sees a volume only while it uses it. If nothing relevant differs, the cached state may be that of an
+        // earlier use, and holders that came and went meanwhile were missed.
         ...(changes.isMoved || changes.claims.length === 0 ? keysOf(waitersFor(volume)) : []),
       ];
     // withTwins adds the volume itself, because a deleted volume is no longer in an index.
