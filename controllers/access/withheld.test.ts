@@ -74,6 +74,19 @@ describe('what a node writes of a volume whose data it has', () => {
     ]);
   });
 
+  it('a condition of another writer as the node read it, with the generation 0 of an absent one', () => {
+    const stored = condition('Resizing', 'False');
+    const read = { ...stored, observedGeneration: 0 };
+    const grown = condition('FileSystemResizePending', 'False');
+    expect(ofVolume({ conditions: [stored] }, { conditions: [read, grown] }, false)).to.deep.equal(
+      [],
+    );
+    const changed = { ...stored, observedGeneration: 1 };
+    expect(ofVolume({ conditions: [stored] }, { conditions: [changed] }, false)).to.deep.equal([
+      'conditions',
+    ]);
+  });
+
   it('that the data is deleted, only after a request', () => {
     const done = { conditions: [condition('Deleted', 'True')] };
     const asked = { dataDeletion: { askedAt: '2026-01-01T00:00:00Z', generation: 1 } };

@@ -66,7 +66,9 @@ function otherConditions(
   all: readonly Condition[] = [],
   types: readonly string[],
 ): readonly Condition[] {
-  return all.filter(({ type }) => !types.includes(type));
+  const others = all.filter(({ type }) => !types.includes(type));
+  // An agent returns what it read, in which an absent generation is 0.
+  return others.map((condition) => ({ observedGeneration: 0, ...condition }));
 }
 
 /** The types of conditions that a node may write, including the report of a deletion if the cluster requested one. */
