@@ -72,10 +72,10 @@ export default defineConfig(
     },
   },
   { files: ['**/*.test.ts', 'test/**/*.ts'], rules: maxLines(sizes.testLinesMax) },
-  ...Object.entries(sizes.longerSources).map(([file, max]) => ({
-    files: [file],
-    rules: maxLines(max),
-  })),
+  // A script of the shell is no file of the linter; the test counts its lines.
+  ...Object.entries(sizes.longerSources)
+    .filter(([file]) => !file.endsWith('.sh'))
+    .map(([file, max]) => ({ files: [file], rules: maxLines(max) })),
   {
     files: ['lib/**/*.ts', 'controllers/**/*.ts'],
     ignores: ['lib/base/clock.ts', 'lib/base/random.ts', 'lib/testing/**', '**/*.test.ts'],

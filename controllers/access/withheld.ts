@@ -61,14 +61,12 @@ function changed<T extends object>({ before, after }: NodeWrite<T>, field: keyof
   return !same(before[field], after[field]);
 }
 
-/** Conditions of types that are not listed. */
+/** Conditions of other types. An agent returns what it read: an absent generation as 0. */
 function otherConditions(
   all: readonly Condition[] = [],
   types: readonly string[],
-): readonly Condition[] {
-  const others = all.filter(({ type }) => !types.includes(type));
-  // An agent returns what it read, in which an absent generation is 0.
-  return others.map((condition) => ({ observedGeneration: 0, ...condition }));
+): readonly object[] {
+  return all.flatMap((one) => (types.includes(one.type) ? [] : { observedGeneration: 0, ...one }));
 }
 
 /** The types of conditions that a node may write, including the report of a deletion if the cluster requested one. */
