@@ -88,7 +88,8 @@ export {
   makeFileSystem,
   waitForDevice,
 } from './block/block-device.js';
-export { type BlockMountOptions, mountBlockDevice, unmountTarget } from './block/block-mount.js';
+export { type BlockMountOptions, mountBlockDevice } from './block/block-mount.js';
+export { unmountTarget } from './block/block-unmount.js';
 export { requireUnused } from './block/released-device.js';
 export { type InstanceLookup, type NodeInstances } from './contract/node-instance.js';
 export {

@@ -1,6 +1,8 @@
 import { blockProgramReports } from './block-programs.js';
-import { mountBlockDevice, unmountTarget } from './block-mount.js';
-import { requireMountedOnlyHere, requireUnused } from './released-device.js';
+import { mountBlockDevice } from './block-mount.js';
+import { unmountTarget } from './block-unmount.js';
+import { LostLinks } from './lost-link.js';
+import { requireUnused } from './released-device.js';
 import type {
   AccessMode,
   AttachResult,
@@ -141,6 +143,7 @@ export function createBlockDriver(
   const rules = [...provider.parameters, fsTypeRule];
   const host = options.host ?? nodeHost(options.run);
   const { run } = host;
+  const lostLinks = new LostLinks(host);
   const validate: Driver['validateParameters'] = (parameters, context) => [
     ...validateByRules(rules, parameters, context),
     ...(provider.validate?.(parameters, context) ?? []),
@@ -205,8 +208,10 @@ export function createBlockDriver(
     },
     async unmount(request) {
       const device = await provider.devicePath(request);
-      if (device === undefined) await requireMountedOnlyHere(request.target, host);
-      await unmountTarget(request.target, request.signal, host, device);
+      const { target, signal } = request;
+      if (device === undefined) return lostLinks.unmount(target, signal);
+      await unmountTarget(target, signal, host, device);
+      lostLinks.forget(target);
     },
     async expand(request) {
       if (!expansion) throw new DriverError('Unsupported', `driver ${name} can't grow volumes`);

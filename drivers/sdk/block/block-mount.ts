@@ -1,4 +1,4 @@
-import { basename, dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import {
   checkFileSystem,
   type DeviceContent,
@@ -14,9 +14,8 @@ import {
 import type { MountRequest, MountResult, Parameters } from '../contract/driver.js';
 import { DriverError } from '../errors/errors.js';
 import { mountChecked } from './mount-command.js';
-import { requireReleased } from './released-device.js';
-import { describeHolders } from '../node/holders.js';
-import { isAbsence, mountOn, type NodeHost } from '../node/node-host.js';
+import { realTarget } from './block-unmount.js';
+import { mountOn, type NodeHost } from '../node/node-host.js';
 import { requireCommand } from '../node/run-command.js';
 import { shownName } from '../errors/shown-name.js';
 import { thisNode } from '../node/this-node.js';
@@ -43,21 +42,6 @@ function wantedFsType({ fsType = '' }: Parameters): FsType {
     'InvalidParameters',
     'parameter fsType: the value is not allowed; use one of ext4, xfs',
   );
-}
-
-/**
- * The target as the mount table names it: links in its parents are resolved.
- * @throws DriverError InvalidParameters if the target itself is a link: the volume would appear elsewhere.
- */
-async function realTarget({ files }: NodeHost, target: string): Promise<string> {
-  const parent = (await files.realPath(dirname(target))) ?? dirname(target);
-  const real = join(parent, basename(target));
-  if ((await files.kindAt(real)) === 'link')
-    throw new DriverError(
-      'InvalidParameters',
-      `target ${target} is a symbolic link, which is not followed; remove it`,
-    );
-  return real;
 }
 
 /**
@@ -232,55 +216,4 @@ async function growNew(
   await requireCommand(host.run, 'umount', [target], signal);
   await growUnmounted(host, device, signal);
   await mountChecked(host, device, target, fsType, request);
-}
-
-/**
- * Unmounts `target` and removes the directory; succeeds if it is not mounted. With `device`, only that device is
- * unmounted, and the directory is removed once no mount namespace has the mount, because its removal would unmount it
- * there too.
- * @throws DriverError; InUse names the holder or the other mount.
- */
-export function unmountTarget(
-  target: string,
-  signal: AbortSignal,
-  host: NodeHost = thisNode,
-  device?: string,
-): Promise<void> {
-  return host.turns.run(`mount ${target}`, () => unmountInTurn(host, target, signal, device));
-}
-
-async function unmountInTurn(
-  host: NodeHost,
-  given: string,
-  signal: AbortSignal,
-  device: string | undefined,
-): Promise<void> {
-  const { run, files, holders } = host;
-  const target = await realTarget(host, given);
-  const number = device === undefined ? undefined : await host.deviceNumber(device);
-  for (let there = await mountOn(host, target); there; there = await mountOn(host, target)) {
-    if (number !== undefined && there.device !== number)
-      throw new DriverError(
-        'InUse',
-        `${shownName(there.source)} is mounted at ${target}, not ${device ?? ''}; it is not unmounted`,
-      );
-    const { exitCode, stderr } = await run('umount', [target], signal);
-    if (exitCode !== 0 && !/not mounted/.test(stderr)) {
-      if (!/busy/.test(stderr))
-        throw new DriverError('Unavailable', `umount of ${target} failed: ${stderr.trim()}`);
-      const found = await holders.holders({ directory: target });
-      throw new DriverError(
-        'InUse',
-        `${target} is busy, ${describeHolders(found)}; it stays attached until it is released`,
-      );
-    }
-  }
-  if (device !== undefined) await requireReleased(host, { device, directory: target });
-  // Never recursively: its content was not created by this driver.
-  await files.removeFolder(target).catch((error: NodeJS.ErrnoException) => {
-    if (isAbsence(error)) return;
-    throw new DriverError('Unavailable', `can't remove ${target}: ${error.message}`, {
-      cause: error,
-    });
-  });
 }

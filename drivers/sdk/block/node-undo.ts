@@ -1,5 +1,5 @@
 import { basename, join } from 'node:path';
-import { unmountTarget } from './block-mount.js';
+import { unmountTarget } from './block-unmount.js';
 import { DriverError } from '../errors/errors.js';
 import { detachUnused, loopTable } from './loop-device.js';
 import { loopsOf, requireSameFile } from './loop-origin.js';

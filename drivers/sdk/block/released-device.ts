@@ -1,6 +1,6 @@
 import { DriverError } from '../errors/errors.js';
 import { describeHolders, type HeldVolume, type Holder } from '../node/holders.js';
-import { mountOn, type NodeHost } from '../node/node-host.js';
+import type { NodeHost } from '../node/node-host.js';
 import { thisNode } from '../node/this-node.js';
 
 /** Maximum wait for the mount namespaces of ended processes, which the kernel removes with a delay. */
@@ -22,7 +22,8 @@ export async function requireReleased(
   }
 }
 
-function inUse(device: string, found: readonly Holder[]): DriverError {
+/** The refusal of a device in use. */
+export function inUse(device: string, found: readonly Holder[]): DriverError {
   return new DriverError(
     'InUse',
     `${device} is in use, ${describeHolders(found)}; it stays attached until it is released`,
@@ -44,26 +45,4 @@ export async function requireUnused(device: string, host: NodeHost = thisNode): 
   // A mount in another namespace may end soon: wait for it.
   if (found.some((holder) => holder.type !== 'mount' || holder.here)) throw inUse(device, found);
   await requireReleased(host, { device });
-}
-
-/**
- * Refuses to release what is mounted at `target` while other mount namespaces have it mounted. For a device whose link
- * is lost: once it is unmounted here, nothing names it any more, so that it would be detached under them. Waits a
- * moment for mounts of other namespaces to end.
- * @throws DriverError InUse naming the holder
- */
-export async function requireMountedOnlyHere(target: string, host: NodeHost): Promise<void> {
-  const there = await mountOn(host, target);
-  if (!there) return;
-  const { source } = there;
-  const number = await host.deviceNumber(source).catch(() => undefined);
-  // The name of the device may belong to another one by now.
-  if (number !== there.device) return;
-  for (let waited = 0; ; waited += releasePauseMs) {
-    const holders = await host.holders.holders({ device: source });
-    const others = holders.filter((holder) => holder.type === 'mount' && !holder.here);
-    if (others.length === 0) return;
-    if (waited >= releaseMsMax) throw inUse(source, others);
-    await host.pause(releasePauseMs);
-  }
 }

@@ -10,6 +10,14 @@ export interface MountEntry {
   readonly readOnly: boolean;
   readonly fsType: string;
   readonly source: string;
+  /** The number of the mount, of which the kernel has only one; absent: unknown. */
+  readonly id?: number;
+  /** The number of the mount on which it is. */
+  readonly parent?: number;
+  /** The peer group to which it passes mounts and unmounts below it (mount_namespaces(7)); absent: none. */
+  readonly shared?: number;
+  /** The peer group from which it gets them, if it is a slave. */
+  readonly master?: number;
 }
 
 const readsMax = 10;
@@ -21,11 +29,21 @@ export function unescapeMountField(text: string): string {
   );
 }
 
+/** The peer group that an optional field names, such as `shared:12`. */
+function groupIn<Field extends string>(
+  field: Field,
+  optional: readonly string[],
+): { readonly [name in Field]?: number } {
+  const found = optional.find((each) => each.startsWith(`${field}:`));
+  if (found === undefined) return {};
+  return { [field]: Number(found.slice(field.length + 1)) } as { readonly [name in Field]: number };
+}
+
 /** Reads the text of a mountinfo file. Invalid lines are skipped. */
 export function parseMountTable(text: string): readonly MountEntry[] {
   return text.split('\n').flatMap((line): MountEntry[] => {
     const [before = '', after = ''] = line.split(' - ');
-    const [, , device, root, target, options] = before.split(' ');
+    const [id, parent, device, root, target, options, ...optional] = before.split(' ');
     const [fsType, source] = after.split(' ');
     if (!device || !root || !target || options === undefined || !fsType) return [];
     return [
@@ -36,6 +54,10 @@ export function parseMountTable(text: string): readonly MountEntry[] {
         readOnly: options.split(',').includes('ro'),
         fsType,
         source: unescapeMountField(source ?? ''),
+        id: Number(id),
+        parent: Number(parent),
+        ...groupIn('shared', optional),
+        ...groupIn('master', optional),
       },
     ];
   });

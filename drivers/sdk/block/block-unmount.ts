@@ -1,0 +1,85 @@
+import { basename, dirname, join } from 'node:path';
+import { DriverError } from '../errors/errors.js';
+import { shownName } from '../errors/shown-name.js';
+import { describeHolders } from '../node/holders.js';
+import { isAbsence, mountOn, type NodeHost } from '../node/node-host.js';
+import { thisNode } from '../node/this-node.js';
+import { requireReleased } from './released-device.js';
+
+/**
+ * The target as the mount table names it: links in its parents are resolved.
+ * @throws DriverError InvalidParameters if the target itself is a link: the volume would appear elsewhere.
+ */
+export async function realTarget({ files }: NodeHost, target: string): Promise<string> {
+  const parent = (await files.realPath(dirname(target))) ?? dirname(target);
+  const real = join(parent, basename(target));
+  if ((await files.kindAt(real)) === 'link')
+    throw new DriverError(
+      'InvalidParameters',
+      `target ${target} is a symbolic link, which is not followed; remove it`,
+    );
+  return real;
+}
+
+/**
+ * Unmounts `target` and removes the directory; succeeds if it is not mounted. With `device`, only that device is
+ * unmounted, and the directory is removed once no mount namespace has the mount, because its removal would unmount it
+ * there too.
+ * @throws DriverError; InUse names the holder or the other mount.
+ */
+export function unmountTarget(
+  target: string,
+  signal: AbortSignal,
+  host: NodeHost = thisNode,
+  device?: string,
+): Promise<void> {
+  return host.turns.run(`mount ${target}`, async () => {
+    const real = await realTarget(host, target);
+    await unmountAll(host, real, signal, device);
+    if (device !== undefined) await requireReleased(host, { device, directory: real });
+    await removeTarget(host, real);
+  });
+}
+
+/**
+ * Unmounts all that is mounted at a target, and with `device` only that.
+ * @param target as {@link realTarget} returns it
+ * @throws DriverError; InUse names the holder or the other mount. A part may be unmounted then.
+ */
+export async function unmountAll(
+  host: NodeHost,
+  target: string,
+  signal: AbortSignal,
+  device?: string,
+): Promise<void> {
+  const { run, holders } = host;
+  const number = device === undefined ? undefined : await host.deviceNumber(device);
+  for (let there = await mountOn(host, target); there; there = await mountOn(host, target)) {
+    if (number !== undefined && there.device !== number)
+      throw new DriverError(
+        'InUse',
+        `${shownName(there.source)} is mounted at ${target}, not ${device ?? ''}; it is not unmounted`,
+      );
+    const { exitCode, stderr } = await run('umount', [target], signal);
+    if (exitCode !== 0 && !/not mounted/.test(stderr)) {
+      if (!/busy/.test(stderr))
+        throw new DriverError('Unavailable', `umount of ${target} failed: ${stderr.trim()}`);
+      const found = await holders.holders({ directory: target });
+      throw new DriverError(
+        'InUse',
+        `${target} is busy, ${describeHolders(found)}; it stays attached until it is released`,
+      );
+    }
+  }
+}
+
+/** Removes the directory of a target; succeeds if it is absent. @throws DriverError Unavailable */
+export async function removeTarget({ files }: NodeHost, target: string): Promise<void> {
+  // Never recursively: its content was not created by this driver.
+  await files.removeFolder(target).catch((error: NodeJS.ErrnoException) => {
+    if (isAbsence(error)) return;
+    throw new DriverError('Unavailable', `can't remove ${target}: ${error.message}`, {
+      cause: error,
+    });
+  });
+}
