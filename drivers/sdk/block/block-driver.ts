@@ -114,8 +114,9 @@ export interface BlockProvider {
   /** Whether a device is the volume's, by its serial; absent: the provider sets none. */
   readonly identify?: (device: string, request: HandleRequest) => Promise<boolean>;
   /**
-   * Whether its devices have the size of the volume, so that a blank device of another size is not the volume's and is
-   * not formatted. Absent: false, for example because a header on the device takes space.
+   * Whether its devices have the recorded size of the volume, up to 64 MiB: then the first mount refuses a device of
+   * another size, and a later one a smaller device. Absent: false, for example because a header on the device takes
+   * space.
    */
   readonly exactSize?: boolean;
   readonly expansion?: BlockExpansion;

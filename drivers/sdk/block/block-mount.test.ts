@@ -158,54 +158,6 @@ async function refusalOfBlank(
   return error as DriverError;
 }
 
-describe('the first mount of a volume', () => {
-  const gib = 1024n ** 3n;
-  /** The programs that were run for a blank device of a size. */
-  const formatted = async (deviceBytes: bigint, exactSize: boolean): Promise<string> => {
-    const done: string[] = [];
-    const device = new SmallFileSystem(true);
-    const run = (command: string, args: readonly string[]): Promise<CommandResult> => {
-      const result = (exitCode: number, stdout: string) =>
-        Promise.resolve({ exitCode, stdout, stderr: '' });
-      if (command === 'blkid') return result(2, '');
-      if (args.includes('--getsize64')) return result(0, `${deviceBytes}\n`);
-      if (command !== 'mkfs.ext4') return device.run(command, args);
-      done.push('formatted');
-      return result(0, '');
-    };
-    const files = {
-      ...thisNode.files,
-      realPath: (path: string) => Promise.resolve(path),
-      kindAt: (path: string) =>
-        Promise.resolve(path === '/dev/v' ? ('blockDevice' as const) : ('absent' as const)),
-      makeFolder: () => Promise.resolve(),
-      removeFolder: () => Promise.resolve(),
-      startsAndEndsBlank: () => Promise.resolve(true),
-    };
-    const asked = { mayFormat: true, sizeBytes: 10n * gib };
-    await device
-      .mount({ run, files }, '/mounted', asked, { exactSize })
-      .catch((error: unknown) => done.push(String(error)));
-    return done.join();
-  };
-
-  it('formats a blank device of its size', async () => {
-    for (const bytes of [10n * gib, 10n * gib - 4096n, 10n * gib + 4096n])
-      expect(await formatted(bytes, true), String(bytes)).to.equal('formatted');
-  });
-
-  it('formats no blank device of another size, which belongs to somebody else', async () => {
-    for (const bytes of [9n * gib, 11n * gib, 400n * 1024n ** 2n, 0n])
-      expect(await formatted(bytes, true), String(bytes))
-        .to.contain(`is blank and has ${bytes} bytes, and the volume has ${10n * gib}`)
-        .and.to.not.contain('formatted,');
-  });
-
-  it('formats one of another size if the driver does not promise the size', async () => {
-    expect(await formatted(9n * gib, false)).to.equal('formatted');
-  });
-});
-
 describe('the first mount of a ReadOnlyMany volume', () => {
   it('formats nothing if the device is blank, and says that a volume from a snapshot has data', async () => {
     const device = new SmallFileSystem(true);

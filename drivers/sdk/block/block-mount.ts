@@ -1,4 +1,4 @@
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import {
   checkFileSystem,
   type DeviceContent,
@@ -27,7 +27,10 @@ export interface BlockMountOptions {
   readonly deviceWaitMs?: number;
   /** Whether the device is the volume's, by its serial, if the provider sets one. */
   readonly identify?: (device: string) => Promise<boolean>;
-  /** Whether only a device of the volume's size is formatted. Default: false. */
+  /**
+   * Whether the device has the size of the volume: the first mount refuses one of another size, and a later one a
+   * smaller one. Default: false.
+   */
   readonly exactSize?: boolean;
 }
 
@@ -52,7 +55,6 @@ async function requireFileSystem(
   host: NodeHost,
   device: string,
   request: MountRequest,
-  { exactSize = false }: BlockMountOptions,
 ): Promise<FsType> {
   const content: DeviceContent = await inspectDevice(host, device, request.signal);
   switch (content.type) {
@@ -77,7 +79,6 @@ async function requireFileSystem(
           `nothing is on this volume: its device ${device} is blank, and a ReadOnlyMany volume is mounted read-only and never formatted; create a volume from a snapshot instead (source.snapshot)`,
         );
       const fsType = wantedFsType(request.parameters);
-      if (exactSize) await requireSize(host, device, request);
       await makeFileSystem(host, device, fsType, request.signal);
       return fsType;
     }
@@ -85,22 +86,28 @@ async function requireFileSystem(
 }
 
 /**
- * Refuses to format a device that does not have the size of the volume. A device without a serial is only known by its
- * link, which may lead to a blank disk of another user.
+ * Refuses a device that can't be the volume's by its size. A device without a serial is only known by its link, which
+ * may lead to the disk of another user. Before the first mount has ended, nothing but a growth changes the size, also
+ * if it made a file system and was killed. Later an operator may have grown the volume at its provider, so that only a
+ * smaller device is refused.
  * @throws DriverError Unavailable; a growth that has not finished changes the size soon
  */
 async function requireSize(
   host: NodeHost,
   device: string,
-  { sizeBytes, signal }: MountRequest,
+  { sizeBytes, mayFormat, signal }: MountRequest,
 ): Promise<void> {
   if (sizeBytes === undefined) return;
   const found = await deviceSize(host.run, device, signal);
-  const difference = found < sizeBytes ? sizeBytes - found : found - sizeBytes;
-  if (difference <= sizeTolerance) return;
+  const isSmall = found + sizeTolerance < sizeBytes;
+  if (!isSmall && (!mayFormat || found <= sizeBytes + sizeTolerance)) return;
+  const rescan = basename(device).startsWith('nvme') ? 'rescan_controller' : 'rescan';
+  const remedy = isSmall
+    ? `or the node has not noticed that it grew: then read its size again (echo 1 > /sys/class/block/${basename(device)}/device/${rescan})`
+    : `or it was grown at its provider: then set the size of the volume to ${found} bytes`;
   throw new DriverError(
     'Unavailable',
-    `device ${device} is blank and has ${found} bytes, and the volume has ${sizeBytes}: it is another disk, to which the link of the volume leads, or the volume is still growing; it is not formatted`,
+    `device ${device} has ${found} bytes, and the volume has ${sizeBytes}: it is another disk, to which the link of the volume leads, the volume is still growing, ${remedy}; it is neither formatted nor mounted`,
   );
 }
 
@@ -159,7 +166,8 @@ async function mountInTurn(
     return { path: request.target, formatted: true, fileSystemPending: !grown };
   }
   await requireUnmounted(host, device, target, request.mayFormat);
-  const fsType = await requireFileSystem(host, device, request, options);
+  if (options.exactSize === true) await requireSize(host, device, request);
+  const fsType = await requireFileSystem(host, device, request);
   if (!readOnly) await checkFileSystem(host, device, fsType, signal);
   await files.makeFolder(target, { parents: true, mode: 0o750 });
   try {

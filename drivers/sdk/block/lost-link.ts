@@ -16,11 +16,11 @@ type Mounted = Pick<MountEntry, 'source' | 'device'>;
  * Unmounts volumes whose link is lost, so that only their mount names the device. Once it is unmounted, the provider
  * would detach it from under other users.
  *
- * - While a mount stays that does not end with the unmount, nothing is unmounted: the mount still names the device, also
- *   after a restart.
+ * - While a mount stays that does not end with the unmount, nothing is unmounted: the mount still names the device,
+ *   also after a restart.
  * - After the unmount the device must be unused. Its name is remembered until then.
- * - If nothing is mounted here, for example after a restart in between, a mount at the target in another mount namespace
- *   names the device.
+ * - If nothing is mounted here, for example after a restart in between, a mount at the target in another mount
+ *   namespace names the device.
  */
 export class LostLinks {
   readonly #host: NodeHost;

@@ -54,8 +54,8 @@ function endingWith(
 
 /**
  * The mounts of a device that stay when what is mounted at `target` is unmounted. Those of other mount namespaces that
- * get the unmount by propagation (mount_namespaces(7)) end with it, such as those of most services of systemd. Mounts of
- * this namespace beside `target` are omitted: they are of other volumes.
+ * get the unmount by propagation (mount_namespaces(7)) end with it, such as those of most services of systemd. Mounts
+ * of this namespace beside `target` are omitted: they are of other volumes.
  */
 export async function stayingMounts(
   host: NodeHost,

@@ -1,0 +1,147 @@
+import { expect } from 'chai';
+import { mountBlockDevice } from './block-mount.js';
+import type { MountRequest } from '../contract/driver.js';
+import { DriverError } from '../errors/errors.js';
+import { memoryOperations } from '../contract/operations.js';
+import { nodeHost, thisNode } from '../node/this-node.js';
+
+const gib = 1024n ** 3n;
+const recorded = 10n * gib;
+
+interface Case {
+  readonly bytes: bigint;
+  readonly content: 'blank' | 'ext4' | 'xfs';
+  readonly exactSize?: boolean;
+  readonly asked?: Partial<MountRequest>;
+}
+
+/** The programs that change the device or mount it, or the refusal of the mount. */
+async function mounting({ bytes, content, exactSize = true, asked }: Case): Promise<string> {
+  const done: string[] = [];
+  const host = {
+    ...nodeHost((command, args) => {
+      const said = (stdout: string, exitCode = 0) =>
+        Promise.resolve({ exitCode, stdout, stderr: '' });
+      if (args.includes('--getsize64')) return said(`${bytes}\n`);
+      if (command === 'blkid') return content === 'blank' ? said('', 2) : said(`TYPE=${content}\n`);
+      if (command === 'dumpe2fs') return said('Block count:   1\nBlock size:   4096\n');
+      if (command !== 'blockdev') done.push(command);
+      return said('');
+    }),
+    mounts: () => Promise.resolve([]),
+    deviceNumber: () => Promise.resolve('8:16'),
+    files: {
+      ...thisNode.files,
+      realPath: (path: string) => Promise.resolve(path),
+      kindAt: (path: string) =>
+        Promise.resolve(path.startsWith('/dev/') ? ('blockDevice' as const) : ('absent' as const)),
+      makeFolder: () => Promise.resolve(),
+      removeFolder: () => Promise.resolve(),
+      startsAndEndsBlank: () => Promise.resolve(content === 'blank'),
+    },
+  };
+  const request: MountRequest = {
+    ...{ volume: { uid: 'v', name: 'v', namespace: 'shop' }, handle: 'v', parameters: {} },
+    ...{ node: 'n', signal: new AbortController().signal, operations: memoryOperations() },
+    ...{ devicePath: '/dev/sdb', target: '/m/v', readOnly: false, mayFormat: true },
+    ...{ sizeBytes: recorded },
+    ...asked,
+  };
+  try {
+    await mountBlockDevice(request, { host, exactSize });
+  } catch (error) {
+    expect(error).to.be.instanceOf(DriverError);
+    done.push(`${(error as DriverError).kind}: ${(error as Error).message}`);
+  }
+  return done.join(' ');
+}
+
+const later = { mayFormat: false } as const;
+const made = 'mkfs.ext4 e2fsck mount resize2fs';
+const kept = 'e2fsck mount resize2fs';
+const other =
+  /^Unavailable: device \/dev\/sdb has \d+ bytes, and the volume has \d+: it is another/;
+
+describe('the size of the device at a mount', () => {
+  const rows: readonly (readonly [what: string, Case, string | RegExp])[] = [
+    ['a new volume', { bytes: recorded, content: 'blank' }, made],
+    ['one with less than its size', { bytes: recorded - 4096n, content: 'blank' }, made],
+    ['one with more than its size', { bytes: recorded + 4096n, content: 'blank' }, made],
+    ['a smaller blank disk', { bytes: 9n * gib, content: 'blank' }, other],
+    ['a larger blank disk', { bytes: 11n * gib, content: 'blank' }, other],
+    ['an empty device', { bytes: 0n, content: 'blank' }, other],
+    ['a killed first mount', { bytes: recorded, content: 'ext4' }, kept],
+    ['a killed first mount of xfs', { bytes: recorded, content: 'xfs' }, 'mount xfs_growfs'],
+    ['the ext4 of another user', { bytes: 400n * gib, content: 'ext4' }, other],
+    ['the xfs of another user', { bytes: gib, content: 'xfs' }, other],
+    [
+      'a killed first mount of a volume that has grown and whose new size is recorded',
+      { bytes: 20n * gib, content: 'ext4', asked: { sizeBytes: 20n * gib } },
+      kept,
+    ],
+    [
+      'a first mount while the volume grows, which is repeated later',
+      { bytes: 20n * gib, content: 'ext4' },
+      /still growing, or it was grown at its provider: then set the size .* to 21474836480 bytes/,
+    ],
+    ['a later mount', { bytes: recorded, content: 'ext4', asked: later }, kept],
+    [
+      'a later mount of a volume that an operator has grown at the provider',
+      { bytes: 20n * gib, content: 'ext4', asked: later },
+      kept,
+    ],
+    [
+      'a later mount of a smaller disk',
+      { bytes: 9n * gib, content: 'ext4', asked: later },
+      /another disk.*echo 1 > \/sys\/class\/block\/sdb\/device\/rescan\)/,
+    ],
+    [
+      'a volume from a snapshot, whose disk is not smaller than the snapshot',
+      { bytes: 20n * gib, content: 'ext4', asked: { ...later, isCopy: true } },
+      kept,
+    ],
+    [
+      'an imported disk with a size of its own',
+      { bytes: 7n * gib, content: 'xfs', asked: { ...later, isCopy: true, sizeBytes: 7n * gib } },
+      'mount xfs_growfs',
+    ],
+    [
+      'a ReadOnlyMany volume from a snapshot',
+      { bytes: recorded, content: 'ext4', asked: { ...later, readOnly: true } },
+      'mount',
+    ],
+    [
+      'a blank ReadOnlyMany volume',
+      { bytes: recorded, content: 'blank', asked: { readOnly: true } },
+      /^InvalidParameters: nothing is on this volume/,
+    ],
+    [
+      'a caller that does not know the size, such as the growth of a mounted volume',
+      { bytes: 9n * gib, content: 'ext4', asked: { ...later, sizeBytes: undefined as never } },
+      kept,
+    ],
+    [
+      'a driver that does not promise the size, at a first mount',
+      { bytes: 9n * gib, content: 'blank', exactSize: false },
+      made,
+    ],
+    [
+      'a driver that does not promise the size, at a later mount',
+      { bytes: 9n * gib, content: 'ext4', exactSize: false, asked: later },
+      kept,
+    ],
+  ];
+  for (const [what, situation, expected] of rows)
+    it(`is judged: ${what}`, async () => {
+      const found = await mounting(situation);
+      if (typeof expected === 'string') expect(found).to.equal(expected);
+      else expect(found).to.match(expected);
+    });
+
+  it('is read again by another file for a device with NVMe', async () => {
+    const asked = { ...later, devicePath: '/dev/nvme1n1' };
+    expect(await mounting({ bytes: gib, content: 'ext4', asked })).to.contain(
+      '/sys/class/block/nvme1n1/device/rescan_controller',
+    );
+  });
+});
