@@ -255,13 +255,35 @@ describe('an operation of a provider as a driver call', () => {
 
   for (const kind of ['delete', 'deleteSnapshot'] as const)
     it(`${kind}: a refused start leaves no record, also after one without an answer`, async () => {
-      for (const refusal of ['PermissionDenied', 'CredentialsRejected', 'Throttled'] as const) {
+      for (const refusal of [
+        'PermissionDenied',
+        'CredentialsRejected',
+        'InvalidParameters',
+        'InUse',
+      ] as const) {
         refusing('Timeout');
         expect(await refused(call({}, kind))).to.equal('Timeout: no');
         expect(await operations.get(kind)).to.equal(provider.keys.at(-1));
         refusing(refusal);
         expect(await refused(call({}, kind))).to.equal(`${refusal}: no`);
-        expect(await operations.get(kind)).to.equal(undefined);
+        expect(await operations.get(kind), refusal).to.equal(undefined);
+      }
+    });
+
+  for (const kind of ['delete', 'deleteSnapshot'] as const)
+    it(`${kind}: a rate limit leaves no record of a first start, and keeps that of one without an answer`, async () => {
+      refusing('Throttled');
+      await refused(call({}, kind));
+      expect(await operations.get(kind), 'the first').to.equal(undefined);
+      for (const unknown of ['Timeout', 'Unavailable', 'Internal'] as const) {
+        refusing(unknown);
+        await refused(call({}, kind));
+        const key = provider.keys.at(-1);
+        refusing('Throttled');
+        await refused(call({}, kind));
+        await refused(call({}, kind));
+        expect(await operations.get(kind), unknown).to.equal(key);
+        expect(provider.keys.at(-1), 'the same key').to.equal(key);
       }
     });
 

@@ -95,7 +95,7 @@ export function operationIdOf(kept: string | undefined): string | undefined {
  * key is stored before the start, and the operation id before its first poll. If the answer of the start was lost, or
  * the provider has forgotten the id, the resource is looked up by identity; if it is absent, the operation is started
  * again with the same key. A key is cleared after success or a proven failure, because the provider would return the
- * same failure for it forever, and after the refusal of a deletion.
+ * same failure for it forever, and after the refusal of a deletion that shows that none is in progress.
  * @throws DriverError of a call or of the failed operation; Internal if it ended without its result; Timeout when the
  * signal is aborted
  */
@@ -164,10 +164,12 @@ export async function awaitOperation<R>(
         );
       }
       if (observed.type === 'absent') {
+        const isFirst = attempt === undefined;
         const key = attempt?.key ?? randomUUID();
         await keep({ key, operationId: undefined });
         const begun = await operation.start(key).catch(async (thrown: unknown) => {
-          if (isNotDeleted(kind, thrown)) await operations.clear(kind);
+          const isDeletion = kind === 'delete' || kind === 'deleteSnapshot';
+          if (isDeletion && isNotDeleted(thrown, isFirst)) await operations.clear(kind);
           throw thrown;
         });
         if (begun === id) {
@@ -185,17 +187,19 @@ export async function awaitOperation<R>(
   }
 }
 
-/** Errors after which it is unknown whether the provider started an operation. */
+/** Errors after which it is unknown whether the provider executed a request. */
 const unknownStarts: readonly DriverError['kind'][] = ['Timeout', 'Unavailable', 'Internal'];
 
 /**
- * Whether an error of a start confirms that a deletion is not in progress: the resource was observed before it, and is
- * not being deleted. Recorded, a deletion that is never permitted would never end, because what is in progress is
- * completed. A creation without an answer can appear later, so that its key is kept after a refusal.
+ * Whether an error of a call that deletes confirms that no deletion is in progress. Recorded, a deletion that is never
+ * permitted would never end, because what is in progress is completed. A creation without an answer can appear later, so
+ * that its key is kept after a refusal.
+ * @param isFirst whether no earlier call is recorded, whose outcome is unknown. The rate limit that refuses a repeated
+ * call says nothing about an earlier one: providers refuse with it just because an operation of the resource is pending.
  */
-function isNotDeleted(kind: OperationKind, thrown: unknown): boolean {
-  const isDeletion = kind === 'delete' || kind === 'deleteSnapshot';
-  return isDeletion && !unknownStarts.includes(DriverError.from(thrown).kind);
+export function isNotDeleted(thrown: unknown, isFirst: boolean): boolean {
+  const { kind } = DriverError.from(thrown);
+  return !unknownStarts.includes(kind) && (isFirst || kind !== 'Throttled');
 }
 
 /**

@@ -5,8 +5,10 @@ import { deleteFound } from './provider-calls.js';
 
 describe('the deletion of a resource that was found by its name', () => {
   const fails = (kind: DriverError['kind']) => () => Promise.reject(new DriverError(kind, 'no'));
-  const after = async (remove: () => Promise<void>): Promise<string | undefined> => {
-    const operations = memoryOperations();
+  const after = async (
+    remove: () => Promise<void>,
+    operations = memoryOperations(),
+  ): Promise<string | undefined> => {
     await deleteFound({ operations, handle: undefined }, 'id', remove).catch(() => undefined);
     return operations.get('delete');
   };
@@ -30,10 +32,17 @@ describe('the deletion of a resource that was found by its name', () => {
   });
 
   it('stays recorded while it may have been executed, and not after a refusal', async () => {
-    for (const kind of ['Timeout', 'Unavailable'] as const)
-      expect(await after(fails(kind))).to.equal('id');
-    for (const kind of ['PermissionDenied', 'CredentialsRejected', 'Throttled'] as const)
+    for (const kind of ['Timeout', 'Unavailable', 'Internal'] as const)
+      expect(await after(fails(kind)), kind).to.equal('id');
+    for (const kind of ['PermissionDenied', 'CredentialsRejected', 'Throttled', 'InUse'] as const)
       expect(await after(fails(kind)), kind).to.equal(undefined);
+  });
+
+  it('stays recorded after a rate limit if the answer of an earlier call was lost', async () => {
+    const operations = memoryOperations();
+    await after(fails('Timeout'), operations);
+    expect(await after(fails('Throttled'), operations)).to.equal('id');
+    expect(await after(fails('PermissionDenied'), operations)).to.equal(undefined);
   });
 
   it('needs no record for a handle, which no other resource has', async () => {

@@ -1,5 +1,4 @@
 import type { CallContext, DeleteRequest, VolumeIdentity } from '../contract/driver.js';
-import { DriverError } from '../errors/errors.js';
 import {
   answerWithinMs,
   isPending,
@@ -8,7 +7,12 @@ import {
   type Pending,
 } from '../contract/operations.js';
 import { KeyedQueue } from '../turns/keyed-queue.js';
-import { awaitOperation, operationIdOf, type ProviderOperation } from './await-operation.js';
+import {
+  awaitOperation,
+  isNotDeleted,
+  operationIdOf,
+  type ProviderOperation,
+} from './await-operation.js';
 import { RunningOperations } from './running-operations.js';
 import { machineClock, pauseOn, type ProviderClock } from '../http/provider-clock.js';
 
@@ -57,9 +61,6 @@ export function inOrder<T>(
   return turnsOn(clock).run(`${driver} ${uid}`, work, signal);
 }
 
-/** Errors after which it is unknown whether the provider executed a request. */
-const unknownOutcomes: readonly DriverError['kind'][] = ['Timeout', 'Unavailable'];
-
 /**
  * Deletes a resource that the driver found. The deletion of a resource that was found by its name is recorded first.
  * The store refuses the record of a process that no longer leads, so such a process does not delete a resource that its
@@ -72,11 +73,12 @@ export async function deleteFound(
   remove: () => Promise<void>,
 ): Promise<void> {
   if (handle !== undefined) return remove();
+  const isFirst = (await operations.get('delete')) === undefined;
   await operations.set('delete', id);
   try {
     await remove();
   } catch (thrown) {
-    if (!unknownOutcomes.includes(DriverError.from(thrown).kind)) await endDeletion(operations);
+    if (isNotDeleted(thrown, isFirst)) await endDeletion(operations);
     throw thrown;
   }
 }
