@@ -153,7 +153,7 @@ async function assemble(
   });
   const common = { store, manager, clock, random, logger, policy };
   const nodeParts = { ...common, drivers, resolver, journal, host, changeOwner, sealer, metrics };
-  const volumeManager = nodeVolumes(config, nodeParts);
+  const volumeManager = await nodeVolumes(config, nodeParts);
   const agent = new Agent({
     ...common,
     node,

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, realpath } from 'node:fs/promises';
 import type { Propagation } from './container-config.js';
 
 /**
@@ -24,9 +24,14 @@ function isPropagated(mountInfo: string, path: string): boolean {
 
 /**
  * Returns the propagation for each source, in order. It is `rprivate` on a private mount, for which the engine refuses
- * `rslave`.
+ * `rslave`. Links are resolved, as the engine does. A source that is absent has the propagation of its path.
+ * @param file the mount table
  */
-export async function propagationOf(sources: readonly string[]): Promise<readonly Propagation[]> {
-  const mountInfo = await readFile('/proc/self/mountinfo', 'utf8');
-  return sources.map((source) => (isPropagated(mountInfo, source) ? 'rslave' : 'rprivate'));
+export async function propagationOf(
+  sources: readonly string[],
+  file = '/proc/self/mountinfo',
+): Promise<readonly Propagation[]> {
+  const mountInfo = await readFile(file, 'utf8');
+  const real = await Promise.all(sources.map((source) => realpath(source).catch(() => source)));
+  return real.map((source) => (isPropagated(mountInfo, source) ? 'rslave' : 'rprivate'));
 }

@@ -17,7 +17,10 @@ import { type ChangeOwner, giveRoot, namesOwner } from './mount-owner.js';
 
 /** Options of {@link NodeVolumes}. */
 export interface NodeVolumesOptions {
-  /** Parent of `<volume uid>` for staging, and of `binds/<volume uid>/<claim>/<mount>` for publishing. */
+  /**
+   * Parent of `<volume uid>` for staging, and of `binds/<volume uid>/<claim>/<mount>` for publishing. Without symbolic
+   * links, because it is compared with paths of the mount table.
+   */
   readonly mountRoot: string;
   readonly host: NodeHost;
   /** Whether this process may mount. Otherwise directories are used in place. */
