@@ -9,7 +9,7 @@ import { mountOn, type NodeHost } from '../node/node-host.js';
 const readsMax = 4;
 const readPauseMs = 250;
 
-/** What is mounted, as the mount table names it. */
+/** The source and the device of a mount, as the mount table names them. */
 type Mounted = Pick<MountEntry, 'source' | 'device'>;
 
 /**
