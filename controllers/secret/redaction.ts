@@ -4,7 +4,7 @@ import {
   holdsSecret,
   isPending,
   type JournaledCall,
-  maskSecret,
+  maskSecrets,
   type Parameters,
 } from '@kedge/driver-sdk';
 import { mask } from './sealer.js';
@@ -30,13 +30,16 @@ export class Redaction {
     return this.#values.some((value) => value.length > shortMax && holdsSecret(text, value));
   }
 
-  /** A text with a mask in place of each value, in the forms of {@link maskSecret}. */
+  /** A text with a mask in place of each value, in the forms of {@link maskSecrets}. */
   text(text: string): string {
-    return this.#values.reduce((reported, value) => {
-      if (value.length > shortMax) return maskSecret(reported, value, mask);
-      const word = new RegExp(`(?<!\\w)${quoted(value)}(?!\\w)`, 'g');
-      return reported.replaceAll(word, mask);
-    }, text);
+    const long = this.#values.filter(({ length }) => length > shortMax);
+    return this.#values.slice(long.length).reduce(
+      (reported, value) => {
+        const word = new RegExp(`(?<!\\w)${quoted(value)}(?!\\w)`, 'g');
+        return reported.replaceAll(word, mask);
+      },
+      maskSecrets(text, long, mask),
+    );
   }
 
   /** A redacted error without its cause, which may contain the values. A StatusError is returned unchanged. */

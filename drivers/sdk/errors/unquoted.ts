@@ -1,13 +1,20 @@
 /** A text without the quoting of URLs, JSON and XML, with the part of the original text that each character is from. */
 export interface Unquoted {
   readonly text: string;
-  /** The start of each UTF-16 unit in the original text, and its end. */
+  /** The start of each UTF-16 unit in the original text, and its end; absent if nothing was quoted. */
+  readonly origin?: Origin;
+}
+
+interface Origin {
   readonly starts: readonly number[];
   readonly ends: readonly number[];
 }
 
 /** The most levels of quoting that are removed. */
 const levelsMax = 6;
+
+/** The characters with which a quoted form begins. */
+const quoting = /[%\\&]/;
 
 /** A run of backslashes counts once: JSON within JSON doubles them. */
 const json = /\\+(?:u([0-9a-f]{4})|([bfnrt])|([^\\]))?/iy;
@@ -78,21 +85,32 @@ function partsAt(text: string, at: number): readonly Part[] | undefined {
   }
 }
 
-/** Removes one level of quoting. */
-function withoutLevel({ text, starts, ends }: Unquoted): Unquoted {
+/** Removes one level of quoting. Texts between quoted forms are copied at once. */
+function withoutLevel({ text, origin }: Unquoted): Unquoted {
   const texts: string[] = [];
-  const [begins, finishes]: [number[], number[]] = [[], []];
+  const [starts, ends]: [number[], number[]] = [[], []];
+  const startOf = (at: number): number => (origin ? (origin.starts[at] ?? 0) : at);
+  const endOf = (at: number): number => (origin ? (origin.ends[at] ?? 0) : at + 1);
+  const search = new RegExp(quoting, 'g');
   for (let at = 0; at < text.length; ) {
+    search.lastIndex = at;
+    const next = search.test(text) ? search.lastIndex - 1 : text.length;
+    texts.push(text.slice(at, next));
+    for (; at < next; at += 1) {
+      starts.push(startOf(at));
+      ends.push(endOf(at));
+    }
+    if (at === text.length) break;
     for (const [part, length] of partsAt(text, at) ?? [[text[at] ?? '', 1] as const]) {
       texts.push(part);
       for (let unit = 0; unit < part.length; unit += 1) {
-        begins.push(starts[at] ?? 0);
-        finishes.push(ends[at + length - 1] ?? 0);
+        starts.push(startOf(at));
+        ends.push(endOf(at + length - 1));
       }
       at += length;
     }
   }
-  return { text: texts.join(''), starts: begins, ends: finishes };
+  return { text: texts.join(''), origin: { starts, ends } };
 }
 
 /**
@@ -101,12 +119,8 @@ function withoutLevel({ text, starts, ends }: Unquoted): Unquoted {
  * text: backslashes are removed, and the characters of {@link alike} stand for each other.
  */
 export function unquoted(text: string): Unquoted {
-  let found: Unquoted = {
-    text,
-    starts: Array.from({ length: text.length }, (_, at) => at),
-    ends: Array.from({ length: text.length }, (_, at) => at + 1),
-  };
-  for (let level = 0; level < levelsMax && /[%\\&]/.test(found.text); level += 1) {
+  let found: Unquoted = { text };
+  for (let level = 0; level < levelsMax && quoting.test(found.text); level += 1) {
     const next = withoutLevel(found);
     if (next.text === found.text) break;
     found = next;
