@@ -1,9 +1,11 @@
-import { rename, unlink, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, chown, mkdir, rename, rm, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { requireDevices } from '../drivers/devices.js';
-import { BoxDaemon, everybody } from './box.js';
+import { BoxDaemon, everybody, uidOf } from './box.js';
 
 /** Mounts the private directory and its parent at further paths, in the namespace of the daemon. */
 const mountAgain = `
@@ -144,5 +146,70 @@ for (const who of everybody)
       await unlink(join(daemon.base, 'volume/key'));
       await writeFile(join(daemon.base, 'volume/key'), 'key\n');
       expect(await seen()).to.deep.equal(['public']);
+    });
+  });
+
+for (const who of everybody)
+  describe(`the directory of a private file does not prevent the start of a process workload of ${who}`, function () {
+    this.timeout(60_000);
+    let daemon: BoxDaemon | undefined;
+
+    before(function () {
+      requireDevices(this);
+    });
+    afterEach(() => daemon?.close());
+
+    async function start(key: (base: string) => string): Promise<string> {
+      let file = '';
+      daemon = await BoxDaemon.start(who, (base) => {
+        file = key(base);
+        return { hiddenDirectories: [join(base, 'data'), file] };
+      });
+      return file;
+    }
+
+    /** Requires that the workload runs and that the file is empty for it. */
+    async function requireHidden(file: string): Promise<void> {
+      const state = await daemon!.run(['/bin/sh', '-c', 'echo up; exec sleep 600']);
+      expect(state, await daemon!.log()).to.include({ state: 'running' });
+      const { output = '' } = await daemon!.exec(['/bin/sh', '-c', 'cat "$1"', 'sh', file]);
+      expect(output).to.not.contain('key');
+    }
+
+    it('if it is the root directory', async () => {
+      const file = await start(() => `/kedge-test-key-${process.pid}`);
+      await writeFile(file, 'key\n');
+      try {
+        await requireHidden(file);
+      } finally {
+        await rm(file);
+      }
+    });
+
+    it('if it can be entered and not listed', async () => {
+      const file = await start((base) => join(base, 'private/key'));
+      const folder = join(file, '..');
+      await mkdir(folder);
+      for (const path of [file, join(folder, 'other')]) await writeFile(path, 'key\n');
+      await chown(file, uidOf(who), uidOf(who));
+      await chown(folder, 0, uidOf(who));
+      await chmod(folder, 0o710);
+      await requireHidden(file);
+    });
+
+    it('if other files come and go in it', async () => {
+      const file = await start((base) => join(base, 'volume/key'));
+      await writeFile(file, 'key\n');
+      const script = 'echo up; while :; do : >"$1.1"; : >"$1.2"; rm "$1.1" "$1.2"; done';
+      const busy = spawn('sh', ['-c', script, 'sh', file], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      await once(busy.stdout, 'data');
+      try {
+        await requireHidden(file);
+      } finally {
+        busy.kill('SIGKILL');
+        await once(busy, 'exit');
+      }
     });
   });

@@ -72,7 +72,7 @@ export async function probeIsolation(): Promise<Isolation> {
     const [line = ''] = (error as { stderr?: string }).stderr?.trim().split('\n') ?? [];
     const detail = line || (error as Error).message;
     const message = root
-      ? `mount namespaces are not available (${detail}); allow CAP_SYS_ADMIN, and install util-linux with a /bin/sh that runs its programs; kedged probes again within 5 minutes`
+      ? `mount namespaces are not available (${detail}); install util-linux with a /bin/sh that runs its programs, and kedged probes again within 5 minutes; or allow CAP_SYS_ADMIN in the unit or container of kedged, and restart it`
       : `user namespaces are not available (${detail}); allow them (sysctl kernel.unprivileged_userns_clone=1, or kernel.apparmor_restrict_unprivileged_userns=0), or run kedged as root; kedged probes again within 5 minutes`;
     return { type: 'unavailable', message };
   }

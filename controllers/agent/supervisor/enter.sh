@@ -475,22 +475,20 @@ provide() {
     fi
     ;;
   esac
-  own_directory "$existing"
+  own_directory "$existing" || fail "$said"
   mkdir -p "$1"
 }
 
 # Covers directory $1, a path without links, with a tmpfs that shows the same entries, unless it is ours already. Files of
-# the daemon are empty there.
+# the daemon are empty there. Fails, and sets $said, if an entry is removed meanwhile.
 own_directory() {
   existing=$1
-  device=$(stat -c %d "$existing")
+  device=$(stat -c %d "$existing") || fail "$existing"
   [ -n "$ours" ] || ours=$(stat -c %d /)
   case " $ours " in *" $device "*) return ;; esac
   # Made elsewhere and moved: mount(8) would skip the entries that are mount points, such as volumes, as mounted already.
   [ -d /.made ] || mkdir /.made
-  mount -t tmpfs -o mode=0755,size=16m kedge /.made
-  ours="$ours $(stat -c %d /.made)"
-  made=$existing$newline$made
+  said=$(mount -t tmpfs -o mode=0755,size=16m kedge /.made 2>&1) || fail "$said"
   make_entries "$existing" /.made
   exec 3>"/.host$directory/covered"
   set +f
@@ -505,8 +503,27 @@ own_directory() {
     fi
   done
   set -f
-  make_planned "/.host$directory/covered"
-  mount --no-canonicalize --move /.made "$existing"
+  exec 3>&-
+  if ! said=$(mount --all --fstab "/.host$directory/covered" 2>&1); then
+    umount -l /.made
+    return 1
+  fi
+  ours="$ours $(stat -c %d /.made)"
+  said=$(mount --no-canonicalize --move /.made "$existing" 2>&1) || fail "$said"
+  made=$existing$newline$made
+}
+
+# Covers directory $1 of a file of the daemon as own_directory, if it can be listed, has few entries, and they stay for a
+# moment. Otherwise only the file is covered, until it is replaced on the host.
+own_private_directory() {
+  parent=${1:-/}
+  [ -r "$parent" ] && [ -x "$parent" ] || return 0
+  set +f
+  entries=0
+  for entry in "$parent"/*; do entries=$((entries + 1)); done
+  set -f
+  [ "$entries" -le 100 ] || return 0
+  own_directory "$parent" || own_directory "$parent" || own_directory "$parent" || :
 }
 
 # Changes into directory $2 inside directory $1 of the host, one component at a time, and creates missing components.
@@ -662,7 +679,7 @@ for line in $hidden; do
   covered=$covered$line$newline
   # A mount on a file of the host ends when the file is removed there, or another is renamed to its name, which would be
   # visible then. So the file is one of a directory of ours.
-  if [ ! -d "$line" ] && ! in_volume "$line"; then own_directory "${line%/*}"; fi
+  if [ ! -d "$line" ] && ! in_volume "$line"; then own_private_directory "${line%/*}"; fi
 done
 exec 3>"/.host$directory/covers"
 read_only /dev/null
