@@ -134,6 +134,8 @@ function volumeInUse(about: About<'Instance'>): Remedy {
       command('scale', 'service', serviceOf(object), '--replicas 0'),
       'to stop waiting',
     );
+  const holder = findByKey(world.instances, user);
+  if (holder?.status === 'Unknown') return nodeIsAway(about, holder.node ?? '');
   const { namespace, name } = serviceOfClaim(user, world);
   return run(
     scaleToNothing(user, world),

@@ -55,6 +55,23 @@ describe('the reasons of conditions', () => {
     expect(of('other-0')).to.include({ type: 'run' });
   });
 
+  it('VolumeInUse: the node of a holder that is silent comes back or is deleted, and its service is not stopped', () => {
+    const of = (status: string) =>
+      reasonTable.VolumeInUse.remedy({
+        kind: 'Instance',
+        object: { namespace: 'default', name: 'web-1', service: 'web', metadata: {} },
+        message: 'volume default/data is in use by instance default/job-0',
+        world: {
+          ...emptyWorld,
+          instances: [
+            { ...{ namespace: 'default', name: 'job-0' }, service: 'job', node: 'n1', status },
+          ],
+        },
+      } as never).command;
+    expect(of('Running')).to.equal('kedge scale service/job -n default --replicas 0');
+    expect(of('Unknown')).to.equal('kedge delete node/n1');
+  });
+
   it('RestoreInFlight: names a volume of the snapshot, and no volume of a snapshot of that name elsewhere', () => {
     const made = (namespace: string, name: string, snapshot: string) => ({
       ...{ namespace, name, metadata: {}, source: { snapshot } },
