@@ -79,9 +79,10 @@ export class FakeContainers {
   }
 
   /** Sends an event of a container to the reader of the stream. */
-  report(action: string, container: string): void {
+  report(action: string, container: string, atMs?: number): void {
     const actor = { ID: container, Attributes: this.byName.get(container)?.config.Labels };
-    const event = { Type: 'container', Action: action, Actor: actor };
+    const time = atMs === undefined ? {} : { timeNano: atMs * 1e6 };
+    const event = { Type: 'container', Action: action, Actor: actor, ...time };
     this.watching?.write(`${JSON.stringify(event)}\n`);
   }
 }

@@ -25,9 +25,9 @@ export class ContainerEnds {
     this.#memory = new MemoryLimitEnds(options);
   }
 
-  /** Records the event of the engine that a container reached its memory limit. */
-  memoryLimitReported(run: RunIdentity, container: string): void {
-    void this.#memory.reported(run, container);
+  /** Records the event of the engine that a container reached its memory limit, `at` milliseconds since the epoch. */
+  memoryLimitReported(run: RunIdentity, container: string, at: number): void {
+    void this.#memory.reported(run, container, at);
   }
 
   /** Adds to the state of a running workload the cause of the previous end, if it became known too late for that end. */

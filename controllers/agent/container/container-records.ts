@@ -92,31 +92,36 @@ export class ContainerRecords {
     await this.#write(join(folder, `stop-${run}`), now);
   }
 
-  /** Whether it is recorded that a run reached its memory limit. */
-  async reachedMemoryLimit(id: string, run: number): Promise<boolean> {
-    return (await readNumber(join(this.#folder(id), `memory-${run}`))) !== undefined;
+  /**
+   * The latest recorded time at which a run reached its memory limit, milliseconds since the epoch; undefined if none is
+   * recorded.
+   */
+  memoryLimitAt(id: string, run: number): Promise<number | undefined> {
+    return readNumber(join(this.#folder(id), `memory-${run}`));
   }
 
   /**
    * Records that a run reached its memory limit, because the engine forgets it. The workload may have been removed
    * meanwhile.
+   * @param at milliseconds since the epoch, a whole number
    * @throws Error ENOENT if there are no records of the workload
    */
-  memoryLimitReached(id: string, run: number, now: number): Promise<void> {
-    return this.#write(join(this.#folder(id), `memory-${run}`), now);
+  memoryLimitReached(id: string, run: number, at: number): Promise<void> {
+    return this.#write(join(this.#folder(id), `memory-${run}`), at);
   }
 
-  /** Whether {@link killedUnexplained} recorded a run. */
-  async wasKilledUnexplained(id: string, run: number): Promise<boolean> {
-    return (await readNumber(join(this.#folder(id), `killed-${run}`))) !== undefined;
+  /** The end of a run that {@link killedUnexplained} recorded, milliseconds since the epoch; otherwise undefined. */
+  unexplainedKillAt(id: string, run: number): Promise<number | undefined> {
+    return readNumber(join(this.#folder(id), `killed-${run}`));
   }
 
   /**
    * Records that a run was killed and that its end was handled without a cause.
+   * @param at its end, milliseconds since the epoch, a whole number
    * @throws Error ENOENT if there are no records of the workload
    */
-  killedUnexplained(id: string, run: number, now: number): Promise<void> {
-    return this.#write(join(this.#folder(id), `killed-${run}`), now);
+  killedUnexplained(id: string, run: number, at: number): Promise<void> {
+    return this.#write(join(this.#folder(id), `killed-${run}`), at);
   }
 
   /** Removes the records of a workload. */

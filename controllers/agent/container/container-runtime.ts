@@ -122,7 +122,7 @@ export class ContainerRuntime implements Runtime, Holders {
     this.#watch = new EngineWatch({
       ...{ engine, cluster, clock, logger, outages },
       onChange: (id) => this.#changed(id),
-      onMemoryLimit: (run, container) => this.#ends.memoryLimitReported(run, container),
+      onMemoryLimit: (...report) => this.#ends.memoryLimitReported(...report),
       onGap: () => void this.#allChanged(),
     });
   }

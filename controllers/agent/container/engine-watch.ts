@@ -13,8 +13,11 @@ export interface EngineWatchOptions {
   readonly outages: EngineOutages;
   /** Called when a workload may have changed. */
   readonly onChange: (id: string) => void;
-  /** Called when the engine reports that a container reached its memory limit, in place of `onChange`. */
-  readonly onMemoryLimit: (run: RunIdentity, container: string) => void;
+  /**
+   * Called when the engine reports that a container reached its memory limit, in place of `onChange`. `at`: the time of
+   * the report, milliseconds since the epoch.
+   */
+  readonly onMemoryLimit: (run: RunIdentity, container: string, at: number) => void;
   /** Called when every workload may have changed, because the engine was unavailable or events were missed. */
   readonly onGap: () => void;
 }
@@ -65,11 +68,11 @@ export class EngineWatch {
           waitMs = firstWaitMs;
           onGap();
         };
-        for await (const { action, attributes, id } of engine.events(signal, opened)) {
+        for await (const { action, at, attributes, id } of engine.events(signal, opened)) {
           const run = runOf(attributes);
           if (run?.cluster !== cluster) continue;
           if (action === 'die') outages.seen();
-          if (action === 'oom') onMemoryLimit(run, id);
+          if (action === 'oom') onMemoryLimit(run, id, at ?? clock.now());
           else onChange(run.id);
         }
       } catch (error) {

@@ -180,13 +180,17 @@ describe('EngineClient', () => {
     const first = events.next();
     await eventually('the stream to open', () => heard === 1);
     open?.write('{"Type":"container","Action":"die","Actor":{"ID":"c1","Attri');
-    open?.write('butes":{"exitCode":"3"}}}\n');
+    open?.write('butes":{"exitCode":"3"}},"timeNano":1700000009500123456}\n');
     expect((await first).value).to.deep.equal({
       type: 'container',
       action: 'die',
       id: 'c1',
+      at: 1_700_000_009_500,
       attributes: { exitCode: '3' },
     });
+    const second = events.next();
+    open?.write('{"Type":"container","Action":"die","Actor":{"ID":"c1"}}\n');
+    expect((await second).value).to.include({ at: undefined });
     open?.destroy();
     expect((await errorOf(events.next())).kind).to.equal('Broken');
   });

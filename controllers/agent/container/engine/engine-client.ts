@@ -1,6 +1,6 @@
 import type { Clock } from 'kedge';
 import { type JsonObject, textOf } from 'kedge/rpc';
-import { inside, objectOf, requireText, tableOf, timeOf } from './answer-fields.js';
+import { inside, numberOf, objectOf, requireText, tableOf, timeOf } from './answer-fields.js';
 import { EngineApi } from './engine-api.js';
 import type { EngineVersion } from './api-window.js';
 import { EngineContainers } from './engine-containers.js';
@@ -17,6 +17,8 @@ export interface EngineEvent {
   /** `start`, `die`, `oom` and so on. */
   readonly action: string;
   readonly id: string;
+  /** Milliseconds since the epoch by the clock of the engine; undefined if the engine reports no time. */
+  readonly at: number | undefined;
   /** Labels and other attributes of the object. */
   readonly attributes: Readonly<Record<string, string>>;
 }
@@ -146,6 +148,7 @@ export class EngineClient {
         type: textOf(line, 'Type'),
         action: textOf(line, 'Action'),
         id: textOf(actor, 'ID'),
+        at: Math.floor(numberOf(line, 'timeNano') / 1e6) || undefined,
         attributes: tableOf(actor, 'Attributes'),
       };
     }

@@ -77,6 +77,20 @@ describe('a memory limit that the engine reports after the end was handled', () 
     expect(await runtime.observe(id)).to.deep.include({ state: 'running', run: 2, previousEnd });
   });
 
+  it('is not that of an end long after the kill that the engine reported', async () => {
+    await start();
+    const reports: string[] = [];
+    runtime.onChange((changed) => reports.push(changed));
+    const container = containers.end(137);
+    await eventually('the end', async () => (await runtime.observe(id)).state === 'exited');
+    reports.length = 0;
+    containers.report('oom', container, systemClock.now() - 60_000);
+    await eventually('the report', () => reports.length > 0);
+    expect(await runtime.observe(id)).to.not.have.property('reason');
+    containers.report('oom', container, systemClock.now());
+    await eventually('the cause', async () => 'reason' in (await runtime.observe(id)));
+  });
+
   it('is not that of a run that was killed on request', async () => {
     await start();
     await runtime.requestStop(id, 0);

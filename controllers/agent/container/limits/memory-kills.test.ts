@@ -6,10 +6,12 @@ import { memoryKillIn, MemoryKills } from './memory-kills.js';
 
 const id = '0c9b139e7478dbbb14ac2b0c49098aeeed9d44204bf6ed03092d4172eb79f8ea';
 const other = 'f'.repeat(64);
+/** Includes all kills. */
+const long = Number.MAX_SAFE_INTEGER;
 
 /** A record of the kernel about a kill at the limit of one control group, of a process in another. */
 function killed(limited: string, victim = limited, constraint = 'CONSTRAINT_MEMCG'): string {
-  return `6,42,6411,-;oom-kill:constraint=${constraint},nodemask=(null),cpuset=${id},mems_allowed=0,oom_memcg=${limited},task_memcg=${victim},task=sh,pid=5791,uid=0`;
+  return `6,42,6411500,-;oom-kill:constraint=${constraint},nodemask=(null),cpuset=${id},mems_allowed=0,oom_memcg=${limited},task_memcg=${victim},task=sh,pid=5791,uid=0`;
 }
 
 describe('kills at a memory limit in the log of the kernel', () => {
@@ -22,10 +24,11 @@ describe('kills at a memory limit in the log of the kernel', () => {
   });
   afterEach(() => rm(directory, { recursive: true }));
 
-  it('name the container whose control group has the limit, for both drivers of control groups', () => {
-    expect(memoryKillIn(killed(`/docker/${id}`))).to.equal(id);
-    expect(memoryKillIn(killed(`/system.slice/docker-${id}.scope`))).to.equal(id);
-    expect(memoryKillIn(killed(`/docker/${id}`, `/docker/${id}/init`))).to.equal(id);
+  it('name the container whose control group has the limit and their time, for both drivers of control groups', () => {
+    const kill = { container: id, atMs: 6_411.5 };
+    expect(memoryKillIn(killed(`/docker/${id}`))).to.deep.equal(kill);
+    expect(memoryKillIn(killed(`/system.slice/docker-${id}.scope`))).to.deep.equal(kill);
+    expect(memoryKillIn(killed(`/docker/${id}`, `/docker/${id}/init`))).to.deep.equal(kill);
   });
 
   it('of others do not: of a group above or below a container, of the machine, or in a message of a process', () => {
@@ -47,14 +50,31 @@ describe('kills at a memory limit in the log of the kernel', () => {
   it('are read once, also those that are added later', async () => {
     await writeFile(file, `6,1,1,-;booted\n${killed(`/docker/${id}`)}\n SUBSYSTEM=x\n`);
     const kills = new MemoryKills(file);
-    expect(await Promise.all([kills.include(id), kills.include(other)])).to.deep.equal([
+    expect(await Promise.all([kills.include(id, long), kills.include(other, long)])).to.deep.equal([
       true,
       false,
     ]);
     await appendFile(file, `${killed(`/docker/${other}`)}\n`);
-    expect(await kills.include(other)).to.equal(true);
+    expect(await kills.include(other, long)).to.equal(true);
     kills.close();
-    expect(await kills.include(id), 'after the end').to.equal(true);
+    expect(await kills.include(id, long), 'after the end').to.equal(true);
+  });
+
+  it('are those of a time before now, by the clock of the log, with its possible difference since the start', async () => {
+    const day = 86_400_000;
+    let up = 6_411.5 + 1_000;
+    const kills = new MemoryKills(file, () => up);
+    await writeFile(file, `${killed(`/docker/${id}`)}\n`);
+    expect(await kills.include(id, 1_000)).to.equal(true);
+    expect(await kills.include(id, 990)).to.equal(false);
+    up = day;
+    const ageMs = day - 6_411.5;
+    expect(await kills.include(id, ageMs - 43_000)).to.equal(true);
+    expect(await kills.include(id, ageMs - 44_000)).to.equal(false);
+    // The latest kill of a container counts.
+    await appendFile(file, `${killed(`/docker/${id}`).replace('6411500', `${day - 5}000`)}\n`);
+    expect(await kills.include(id, 5)).to.equal(true);
+    kills.close();
   });
 
   it('are found in a log that is longer than one read', async () => {
@@ -65,18 +85,18 @@ describe('kills at a memory limit in the log of the kernel', () => {
     const lines = [...noise, killed(`/docker/${id}`), ...noise, killed(`/docker/${other}`), ''];
     await writeFile(file, lines.join('\n'));
     const kills = new MemoryKills(file);
-    expect(await kills.include(id)).to.equal(true);
-    expect(await kills.include(other)).to.equal(true);
+    expect(await kills.include(id, long)).to.equal(true);
+    expect(await kills.include(other, long)).to.equal(true);
     kills.close();
   });
 
   it('are unknown without a log, or without a right to read it', async () => {
     const absent = new MemoryKills(file);
-    expect(await absent.include(id)).to.equal(false);
+    expect(await absent.include(id, long)).to.equal(false);
     absent.close();
     // A directory can be opened and not read.
     const unreadable = new MemoryKills(directory);
-    expect(await unreadable.include(id)).to.equal(false);
+    expect(await unreadable.include(id, long)).to.equal(false);
     unreadable.close();
   });
 });

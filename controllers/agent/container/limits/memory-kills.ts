@@ -6,24 +6,45 @@ const recordBytesMax = 8_192;
 const recordsAtOnce = 500;
 /** Maximum number of containers that are remembered, the latest ones. */
 const knownMax = 10_000;
+/**
+ * The clock of the log is not corrected by the network, unlike the monotonic clock, whose rate differs from it by at most
+ * this part (adjtimex(2)).
+ */
+const driftMax = 500e-6;
 
 /** The code of an error, such as that of a read at the end of the log or of an overwritten record. */
 function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException).code;
 }
 
+/** A kill of a process at the memory limit of its container. */
+export interface MemoryKill {
+  /** The whole id. */
+  readonly container: string;
+  /** Milliseconds since the start of the kernel, without those in which the machine was suspended. */
+  readonly atMs: number;
+}
+
+/** Milliseconds since the start of the kernel, without those in which the machine was suspended. */
+function upMs(): number {
+  return Number(process.hrtime.bigint() / 1_000_000n);
+}
+
 /**
- * The container at whose memory limit the kernel killed a process, from a line of its log (Linux 5.0 or later); undefined
- * for other lines. A kill at the limit of a control group above the container is not one at its own limit.
+ * The kill at the memory limit of a container, from a line of the kernel's log (Linux 5.0 or later); undefined for other
+ * lines. A kill at the limit of a control group above the container is not one at its own limit.
  */
-export function memoryKillIn(line: string): string | undefined {
-  // The number before the comma is below 8 in messages of the kernel, and not in those of processes.
-  const [, group] =
-    /^[0-7],[^;]*;oom-kill:constraint=CONSTRAINT_MEMCG,.*?,oom_memcg=([^,]*),/.exec(line) ?? [];
+export function memoryKillIn(line: string): MemoryKill | undefined {
+  // The number before the comma is below 8 in messages of the kernel, and not in those of processes. The third is the
+  // time in microseconds.
+  const [, micros, group] =
+    /^[0-7],\d+,(\d+),[^;]*;oom-kill:constraint=CONSTRAINT_MEMCG,.*?,oom_memcg=([^,]*),/.exec(
+      line,
+    ) ?? [];
+  if (group === undefined) return undefined;
   // The control group of a container is named after its id, such as docker/ID or docker-ID.scope.
-  return group === undefined
-    ? undefined
-    : /(?:^|[^0-9a-f])([0-9a-f]{64})(?:\.scope)?$/.exec(group)?.[1];
+  const [, container] = /(?:^|[^0-9a-f])([0-9a-f]{64})(?:\.scope)?$/.exec(group) ?? [];
+  return container === undefined ? undefined : { container, atMs: Number(micros) / 1_000 };
 }
 
 /**
@@ -39,19 +60,32 @@ export class MemoryKills {
   #isOpened = false;
   /** The begin of a line whose end was not read yet. The kernel returns whole records. */
   #partial = '';
-  readonly #known = new Set<string>();
+  /** Time of the latest kill by container, see {@link MemoryKill}. */
+  readonly #known = new Map<string, number>();
+  readonly #upMs: () => number;
   #reading: Promise<void> | undefined;
 
-  /** @param file the log of the kernel; default /dev/kmsg */
-  constructor(file = '/dev/kmsg') {
+  /**
+   * @param file the log of the kernel; default /dev/kmsg
+   * @param up the time since the start of the kernel as in {@link MemoryKill}; default that of this machine
+   */
+  constructor(file = '/dev/kmsg', up = upMs) {
     this.#file = file;
+    this.#upMs = up;
   }
 
-  /** Whether the log has a kill at the limit of a container. False if the log can't be read. */
-  async include(container: string): Promise<boolean> {
+  /**
+   * Whether the log has a kill at the limit of a container within the last `ms` milliseconds. False if the log can't be
+   * read. Older kills may count too: those of a time in which the machine was suspended since, and those that are older
+   * by the possible difference of the clocks, 43 seconds for each day since the start of the kernel.
+   */
+  async include(container: string, ms: number): Promise<boolean> {
     this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
     await this.#reading;
-    return this.#known.has(container);
+    const at = this.#known.get(container);
+    if (at === undefined) return false;
+    const up = this.#upMs();
+    return up - at <= ms + up * driftMax;
   }
 
   /** Closes the log. Kills that were read are still known. */
@@ -94,11 +128,11 @@ export class MemoryKills {
     const lines = `${this.#partial}${text}`.split('\n');
     this.#partial = lines.pop() ?? '';
     for (const line of lines) {
-      const container = memoryKillIn(line);
-      if (container === undefined) continue;
-      this.#known.delete(container);
-      this.#known.add(container);
-      const [oldest] = this.#known;
+      const kill = memoryKillIn(line);
+      if (!kill) continue;
+      this.#known.delete(kill.container);
+      this.#known.set(kill.container, kill.atMs);
+      const [oldest] = this.#known.keys();
       if (this.#known.size > knownMax && oldest !== undefined) this.#known.delete(oldest);
     }
   }

@@ -29,9 +29,23 @@ describe('an end of a container at its memory limit', () => {
   let notified: string[];
   const oom = `{"Type":"container","Action":"oom","Actor":{"ID":"${killed.id}"}}\n`;
   const kernelLog = (): string => join(directory, 'kmsg');
+  /** Milliseconds since the start of the kernel. */
+  const upMs = 20_000;
+  /** Writes a kill of the kernel to its log, some time before the end of the container. */
+  const logKill = (beforeEndMs: number): Promise<void> =>
+    writeFile(
+      kernelLog(),
+      `6,1,${(upMs - 500 - beforeEndMs) * 1_000},-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),oom_memcg=/docker/${killed.id},task_memcg=/docker/${killed.id},task=sh,pid=1,uid=0\n`,
+    );
+  /** The engine sends no event of the past. */
+  const noEvents = (): void => {
+    engine.answer = (_request, response) => {
+      response.writeHead(200).end();
+    };
+  };
   const open = (): MemoryLimitEnds =>
     new MemoryLimitEnds({
-      kills: new MemoryKills(kernelLog()),
+      kills: new MemoryKills(kernelLog(), () => upMs),
       engine: new EngineClient({ socketPath: engine.socketPath, clock }),
       records: new ContainerRecords(directory),
       ...{ clock, logger: silentLogger, signal: closing.signal },
@@ -83,10 +97,7 @@ describe('an end of a container at its memory limit', () => {
   });
 
   it('is known from the log of the kernel, without the engine and without a wait, also after a restart', async () => {
-    await writeFile(
-      kernelLog(),
-      `6,1,1,-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),oom_memcg=/docker/${killed.id},task_memcg=/docker/${killed.id},task=sh,pid=1,uid=0\n`,
-    );
+    await logKill(0);
     const other = { ...killed, id: 'f'.repeat(64) };
     expect(await ends.include({ ...run, run: 2 }, other), 'another').to.equal(undefined);
     expect(await ends.include(run, killed)).to.equal(true);
@@ -102,7 +113,7 @@ describe('an end of a container at its memory limit', () => {
     expect(await result()).to.equal(false);
     expect(await ends.becameKnown(run)).to.equal(false);
     notified.length = 0;
-    await ends.reported(run, killed.id);
+    await ends.reported(run, killed.id, killed.finishedAt!);
     expect(notified).to.deep.equal([run.id]);
     expect(await ends.include(run, killed)).to.equal(true);
     expect(await ends.becameKnown(run)).to.equal(true);
@@ -110,8 +121,45 @@ describe('an end of a container at its memory limit', () => {
     expect(await open().becameKnown(run), 'of another process').to.equal(true);
   });
 
+  it('is not that of another process that was killed long before, by any source', async () => {
+    const long = { ...killed, startedAt: killed.startedAt! - 3_600_000 };
+    let since: string | null = null;
+    engine.answer = ({ url = '' }, response) => {
+      since = new URL(url, 'http://engine').searchParams.get('since');
+      response.writeHead(200).end();
+    };
+    await ends.reported(run, killed.id, killed.finishedAt! - 10_001);
+    notified.length = 0;
+    await logKill(10_400);
+    // The mark of the engine is that of the earlier kill.
+    expect(await result({ ...long, outOfMemory: true })).to.equal(false);
+    expect(since).to.equal('1699999999.500');
+    expect(await ends.becameKnown(run)).to.equal(false);
+    expect(await open().becameKnown(run), 'of another process').to.equal(false);
+  });
+
+  it('is that of the latest of several kills', async () => {
+    for (const beforeMs of [3_600_000, 60_000, 59_999, 10_000, 9_999])
+      await ends.reported(run, killed.id, killed.finishedAt! - beforeMs);
+    expect(await ends.include(run, killed)).to.equal(true);
+    expect(await open().include(run, killed), 'of another process').to.equal(true);
+    expect(engine.calls).to.deep.equal([]);
+  });
+
+  it('that was handled is not explained by a late report of an early kill', async () => {
+    noEvents();
+    expect(await result()).to.equal(false);
+    await ends.reported(run, killed.id, killed.finishedAt! - 10_001);
+    expect(await ends.include(run, killed)).to.equal(false);
+    expect(await ends.becameKnown(run)).to.equal(false);
+    // An engine dates its event when it learns of the kill.
+    await ends.reported(run, killed.id, killed.finishedAt! + 60_000);
+    expect(await ends.include(run, killed)).to.equal(true);
+    expect(await ends.becameKnown(run)).to.equal(true);
+  });
+
   it('is known without a search if the engine reported the limit before', async () => {
-    await ends.reported(run, killed.id);
+    await ends.reported(run, killed.id, killed.finishedAt!);
     expect(await ends.include(run, killed)).to.equal(true);
     expect(await ends.becameKnown(run)).to.equal(false);
     expect(engine.calls).to.deep.equal([]);
@@ -125,7 +173,7 @@ describe('an end of a container at its memory limit', () => {
     };
     expect(await ends.include(run, killed)).to.equal(undefined);
     await eventually('the query', () => end !== undefined);
-    await ends.reported(run, killed.id);
+    await ends.reported(run, killed.id, killed.finishedAt!);
     expect(await ends.include(run, killed)).to.equal(true);
     end?.();
     await eventually('the end of the search', () => notified.length === 2);

@@ -12,6 +12,13 @@ import { MemoryKills } from './memory-kills.js';
 const reportMs = 2_000;
 /** The engine reports an end at most this long after it. On a slow machine it took 0.7 s. */
 const delayMaxMs = 10_000;
+/**
+ * A kill at the memory limit explains an end at most this much later. The kill of the main process is its end, but an end
+ * may also follow from that of another process, and a large process needs time to release its memory.
+ */
+const explainedMs = 10_000;
+/** The limit of a run is recorded again only if it is reached this much later: many processes may be killed in a row. */
+const recordedEveryMs = 1_000;
 /** Deadline of a search, including the wait for its turn. */
 const answerMs = 5_000;
 /** Maximum concurrent searches: each is a connection that is open for up to a second. */
@@ -37,6 +44,14 @@ export interface MemoryLimitEndsOptions {
 type Run = Pick<RunIdentity, 'id' | 'run'>;
 
 /**
+ * Whether a kill at one time explains an end at another. A kill may be dated later than the end: engines date its event
+ * when they learn of it, and clocks are set.
+ */
+function explains(at: number | undefined, finishedAt: number): boolean {
+  return at !== undefined && at >= finishedAt - explainedMs;
+}
+
+/**
  * Detects runs that were killed at their memory limit. The engine marks a container only if it learns of the limit
  * before the end. It may send its event later, and loses it if it is busy or stopped. The log of the kernel has the kill
  * before the end, but only root may read it, and it describes a limited number of kills. Each source is sufficient.
@@ -44,8 +59,11 @@ type Run = Pick<RunIdentity, 'id' | 'run'>;
 export class MemoryLimitEnds {
   readonly #options: MemoryLimitEndsOptions;
   readonly #kills: MemoryKills;
-  /** Results by container; undefined while it is searched. */
-  readonly #known = new Map<string, boolean | undefined>();
+  /** The result by container; undefined while it is searched. */
+  readonly #known = new Map<
+    string,
+    { readonly finishedAt: number; reached: boolean | undefined }
+  >();
   readonly #waiting: (() => void)[] = [];
   #searches = 0;
 
@@ -57,63 +75,71 @@ export class MemoryLimitEnds {
   }
 
   /**
-   * Whether a run that ended without a request was killed at its memory limit. Undefined until the event has come or is
-   * no longer awaited; the caller is notified. The result is recorded, because the engine loses its events when it
-   * stops. False may become true: see {@link becameKnown}.
+   * Whether a run that ended without a request was killed at its memory limit, shortly before the end: a kill of another
+   * process of the container may be days old. Undefined until the event has come or is no longer awaited; the caller is
+   * notified. The result is recorded, because the engine loses its events when it stops. False may become true: see
+   * {@link becameKnown}.
    */
   async include({ id, run }: Run, found: ContainerInspection): Promise<boolean | undefined> {
-    if (found.outOfMemory) return true;
-    const { exitCode, finishedAt, startedAt, limits } = found;
-    if (exitCode !== sigkilled || limits.memoryBytes === 0) return false;
-    if (startedAt === undefined || finishedAt === undefined) return false;
-    if (this.#known.has(found.id)) return this.#known.get(found.id);
-    if (await this.#isRecorded({ id, run }, found.id)) return true;
+    const { exitCode, finishedAt, startedAt, limits, outOfMemory } = found;
+    if (exitCode !== sigkilled || limits.memoryBytes === 0) return outOfMemory;
+    if (startedAt === undefined || finishedAt === undefined) return outOfMemory;
+    const recordedAt = await this.#options.records.memoryLimitAt(id, run);
+    // The mark of the engine has no time. It may be that of a recorded kill long before the end.
+    if (outOfMemory && recordedAt === undefined) return true;
+    const known = this.#known.get(found.id);
+    if (known) return known.reached;
+    if (explains(recordedAt, finishedAt)) return true;
+    if (await this.#isLogged({ id, run }, found.id, finishedAt)) return true;
     // A concurrent caller may have begun the search meanwhile.
-    if (this.#known.has(found.id)) return this.#known.get(found.id);
+    const begun = this.#known.get(found.id);
+    if (begun) return begun.reached;
     if (this.#known.size >= knownMax) this.#forget();
-    this.#known.set(found.id, undefined);
+    this.#known.set(found.id, { finishedAt, reached: undefined });
     const now = this.#options.clock.now();
     const reportedAt = Math.min(Math.max(now, finishedAt), finishedAt + delayMaxMs);
     // The clock of the engine may have been set back while the container ran.
-    const sinceMs = Math.min(startedAt, finishedAt);
-    void this.#search({ id, run }, found.id, { sinceMs, untilMs: reportedAt + reportMs });
+    const sinceMs = Math.max(Math.min(startedAt, finishedAt), finishedAt - explainedMs);
+    const times = { sinceMs, untilMs: reportedAt + reportMs, finishedAt };
+    void this.#search({ id, run }, found.id, times);
     return undefined;
   }
 
   /**
    * Records that the engine reported the limit of a run: before its end, or after the search for its cause. The caller is
    * notified.
+   * @param at time of the report, milliseconds since the epoch
    */
-  async reported({ id, run }: Run, container: string): Promise<void> {
+  async reported({ id, run }: Run, container: string, at: number): Promise<void> {
     if (this.#options.signal.aborted) return;
-    await this.#record({ id, run });
-    if (this.#known.has(container)) this.#known.set(container, true);
+    await this.#record({ id, run }, at);
+    const known = this.#known.get(container);
+    if (known && explains(at, known.finishedAt)) known.reached = true;
     this.#options.onKnown(id);
   }
 
   /** Whether {@link include} returned false for a run whose limit was reported later. */
   async becameKnown({ id, run }: Run): Promise<boolean> {
     const { records } = this.#options;
-    return (
-      (await records.wasKilledUnexplained(id, run)) && (await records.reachedMemoryLimit(id, run))
-    );
+    const killedAt = await records.unexplainedKillAt(id, run);
+    return killedAt !== undefined && explains(await records.memoryLimitAt(id, run), killedAt);
   }
 
-  /** Whether the records or the kernel have the limit of a run. */
-  async #isRecorded(run: Run, container: string): Promise<boolean> {
-    const { records } = this.#options;
-    if (await records.reachedMemoryLimit(run.id, run.run)) return true;
-    if (!(await this.#kills.include(container))) return false;
-    await this.#record(run);
+  /** Whether the kernel logged a kill that explains the end of a container. It is recorded. */
+  async #isLogged(run: Run, container: string, finishedAt: number): Promise<boolean> {
+    const sinceEndMs = Math.max(0, this.#options.clock.now() - finishedAt);
+    if (!(await this.#kills.include(container, sinceEndMs + explainedMs))) return false;
+    await this.#record(run, finishedAt);
     return true;
   }
 
-  /** Records that a run reached its limit. The record is needed only after a restart of this process. */
-  async #record({ id, run }: Run): Promise<void> {
-    const { clock, logger, records } = this.#options;
+  /** Records that a run reached its limit. The record is needed for its end, and after a restart of this process. */
+  async #record({ id, run }: Run, at: number): Promise<void> {
+    const { logger, records } = this.#options;
     try {
-      if (!(await records.reachedMemoryLimit(id, run)))
-        await records.memoryLimitReached(id, run, clock.now());
+      const before = await records.memoryLimitAt(id, run);
+      if (before === undefined || at - before >= recordedEveryMs)
+        await records.memoryLimitReached(id, run, Math.floor(at));
     } catch (error) {
       // The workload was removed meanwhile, or the disk is full.
       logger.debug('a reached memory limit is not recorded', { id, error: messageOf(error) });
@@ -121,14 +147,17 @@ export class MemoryLimitEnds {
   }
 
   #forget(): void {
-    for (const [container, result] of this.#known)
-      if (result !== undefined) this.#known.delete(container);
+    for (const [container, { reached }] of this.#known)
+      if (reached !== undefined) this.#known.delete(container);
   }
 
   async #search(
     { id, run }: Run,
     container: string,
-    times: { readonly sinceMs: number; readonly untilMs: number },
+    {
+      finishedAt,
+      ...times
+    }: { readonly sinceMs: number; readonly untilMs: number; readonly finishedAt: number },
   ): Promise<void> {
     const { clock, logger, onKnown, records, signal } = this.#options;
     const late = new AbortController();
@@ -138,7 +167,7 @@ export class MemoryLimitEnds {
     try {
       await this.#turn();
       reached = await this.#options.engine.hasEvent(container, 'oom', times, linked.signal);
-      if (reached) await this.#record({ id, run });
+      if (reached) await this.#record({ id, run }, finishedAt);
     } catch (error) {
       // An engine that can't answer must not delay the next run: the event is only the reason of this end.
       const label = { container, error: messageOf(error) };
@@ -150,12 +179,13 @@ export class MemoryLimitEnds {
     }
     if (signal.aborted) return;
     if (!reached)
-      await records.killedUnexplained(id, run, clock.now()).catch((error: unknown) => {
+      await records.killedUnexplained(id, run, Math.floor(finishedAt)).catch((error: unknown) => {
         // Without the record, a later report does not correct the cause in the status of the next run.
         logger.debug('an unexplained end is not recorded', { id, error: messageOf(error) });
       });
     // It may have been reported to this process during the search.
-    this.#known.set(container, reached || this.#known.get(container) === true);
+    const wasReported = this.#known.get(container)?.reached === true;
+    this.#known.set(container, { finishedAt, reached: reached || wasReported });
     onKnown(id);
   }
 
