@@ -110,7 +110,7 @@ export async function hasOpenDeletion(operations: Operations): Promise<boolean> 
   return false;
 }
 
-/** Describes an operation in progress at the provider. It is not read back. */
+/** A text for people about an operation in progress at the provider; empty without one. No code reads it. */
 export async function underWay(operations: Operations, kind: OperationKind): Promise<string> {
   const id = await operations.get(kind);
   return id === undefined ? '' : `operation ${id} is still running at the provider`;

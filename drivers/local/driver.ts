@@ -181,7 +181,8 @@ export function createLocalDriver(
         return { sizeBytes, fileSystemPending: false };
       }),
     createSnapshot: (request) => {
-      // A directory is copied while in use; an image is not.
+      // The copy of a directory runs beside other calls for the volume; that of an image excludes them. Both also run while
+      // a workload uses the volume; a mounted image is frozen meanwhile.
       const copy = async (paths: LocalPaths): Promise<SnapshotResult> => {
         const place = owned(paths, request);
         const { directory } = place;

@@ -154,7 +154,7 @@ export class EventRecorder {
     }
   }
 
-  /** Resolves when every event recorded so far is written or counted as dropped. */
+  /** Resolves when no event waits for its write: each was written or counted as dropped. */
   async flush(): Promise<void> {
     while (this.#under.size > 0) await Promise.all(this.#under);
   }

@@ -172,8 +172,8 @@ export class LeaderElector {
       const reason = led ? await this.#lead(term, callbacks, signal) : 'withdrawn';
       if (!led) this.#move({ state: 'resigning', term, reason });
       everLed ||= led;
-      // The lease is released last, so that a successor starts after this work ended. After a loss the callback runs
-      // first.
+      // The lease is released after this work ended, so that a successor starts after it. If it expired, the callback
+      // runs first. A lost one is not released.
       if (reason === 'withdrawn' || reason === 'failed') await this.#lease.release(term);
       if (led) await this.#call('onStoppedLeading', () => callbacks.onStoppedLeading());
       if (reason === 'expired') await this.#lease.release(term);

@@ -11,7 +11,7 @@ const partBytes = 16_384;
 const depthMax = 100;
 
 const valueMessage = 'google.protobuf.Value';
-/** Messages with a JSON form of their own, such as `Any` and `FieldMask`. Long ones are decoded as a whole. */
+/** Messages of protobuf's own package. Long ones are decoded as a whole, except those that represent JSON. */
 const wellKnown = /^google\.protobuf\./;
 
 /** The JSON form of a message of bounded size. */

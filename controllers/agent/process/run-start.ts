@@ -14,7 +14,10 @@ export interface SpawnedRun {
   readonly logFile: string;
   /** Size of the log before this run. */
   readonly logOffset: number;
-  /** Resolves with the supervisor's exit code when it ends; null for a signal. */
+  /**
+   * Resolves with the supervisor's exit code when it ends; null after a signal, or if the launcher ended first: the
+   * supervisor may still run then.
+   */
   readonly supervisorEnd: Promise<number | null>;
 }
 

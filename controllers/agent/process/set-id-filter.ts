@@ -15,7 +15,7 @@ type Rule =
 
 type Rules = Readonly<Record<number, Rule>>;
 
-/** Numbers of system calls in one convention of calls. */
+/** The rules for one calling convention of the kernel, by numbers of system calls. */
 interface Convention {
   /** The kernel's number of the architecture (AUDIT_ARCH in linux/audit.h). */
   readonly audit: number;

@@ -105,7 +105,7 @@ export class Upkeep {
         return this.#verification.failed(volume, error, startedAt, request);
       return this.#missing(volume, status, error, startedAt, request);
     }
-    // A reservation has no attachment on a node yet: its claim continues from Available.
+    // A reservation is not bound yet, although its attach may have begun: its claim continues from Available.
     const held = volume.attachments?.some((attachment) => attachment.state !== 'Reserved') === true;
     if (status === 'Failed')
       await this.#effects.write(request, volume, {

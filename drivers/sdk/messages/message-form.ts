@@ -29,7 +29,8 @@ export type ReadParts<T extends string> = {
  *
  * Guarantees:
  * - `read` returns the parts that `format` was given, also inside a longer message.
- * - A part with spaces or punctuation is written in double quotes, with the escapes of JSON. `read` accepts both ways.
+ * - A part that is empty, has white space or one of `"',;(){}`, or ends with one of `:.?!`, is written in double quotes,
+ *   with the escapes of JSON. Others are written as they are. `read` accepts both ways.
  *
  * Caveats:
  * - The first occurrence in a message counts, also one in a text that the message quotes.

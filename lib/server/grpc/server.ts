@@ -85,7 +85,7 @@ export class GrpcServer {
     const handshake = { ALPNProtocols: ['h2'], handshakeTimeout: bounds.silentMs };
     const server = createTlsServer({ ...tls.serverOptions, ...handshake, noDelay: true }, serve);
     tls.follow(server);
-    // A failed or slow handshake: Node.js leaves its connection open.
+    // After the timeout of a handshake Node.js leaves its connection open.
     server.on('tlsClientError', (_error, socket) => void socket.destroy());
     return server;
   }

@@ -145,7 +145,7 @@ export function notEmpty(): StatusError {
 export interface ReplaceableEngine extends Engine {
   /**
    * Replaces the whole content atomically with the writes of `fill`: after a crash at any moment the engine opens
-   * with the old content or the new one. The old content is kept in another directory. The engine must not be open.
+   * with the old content or the new one. An engine on disk keeps the old content in another directory. The engine must not be open.
    * Existing content is checked while no other process can write.
    * @throws StatusError FailedPrecondition (NotEmpty) for existing content if `existing` is `refuse`,
    * (DirectoryLocked) when it is open here or in another process

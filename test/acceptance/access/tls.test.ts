@@ -9,7 +9,7 @@ import { eventually } from 'kedge/testing';
 import { kedgeClient } from '@kedge/api/client';
 import { finish, root, TestDaemon } from '../daemon.js';
 
-/** Certificates by OpenSSL: a CA, a server's and a client's, and another server's. */
+/** Certificates by OpenSSL: a CA, a server's with its later replacement, and a client's. */
 function makeCertificates(folder: string): void {
   const openssl = (...args: string[]) =>
     execFileSync('openssl', args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });

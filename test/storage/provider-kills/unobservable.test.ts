@@ -79,7 +79,7 @@ describe('an operation whose end the daemon may not observe', function () {
     await ends('failed');
     // Further refused polls would only lengthen the wait for the next one.
     await provider.disarm();
-    // The phase may end before it is read; the operation that began in it remains.
+    // The phase may end before it is read; then the message no longer names the failed operation.
     await eventually(
       'V21',
       async () => {

@@ -39,7 +39,7 @@ export interface ImageProgress {
 
 /** The request of a pull. */
 export interface PullRequest {
-  /** Repository with host, without tag and digest. */
+  /** Repository, with the host if the reference names it, without tag and digest. */
   readonly repository: string;
   /** Tag or digest. */
   readonly version: string;

@@ -78,7 +78,7 @@ function isMissing(socketPath: string): boolean {
   }
 }
 
-/** The message of a refusal: that of `{"message": ...}`, or the text of the body. */
+/** The message of a refusal: `message` of a JSON object, empty without one, or the text of another body. */
 function refusalText(body: Buffer): string {
   const text = body.toString('utf8').trim();
   try {

@@ -63,7 +63,7 @@ export const growth: readonly Check[] = [
   {
     name: 'expand-keeps-data-in-use',
     behaviour:
-      'expand of a mounted volume keeps the content, also of files that are written during the call',
+      'expand of a mounted volume keeps the content, and files that are written afterwards are kept too',
     needs: ['expand', 'content'],
     body: async (trial) => {
       if (!trial.capabilities.onlineExpand)
