@@ -50,7 +50,7 @@ export const placeRules: readonly LookingRule[] = [
       'Volumes and Snapshots by needed secret; all StorageClasses, and the Volumes and Snapshots of those that refer to it',
     check: 'kind and index',
     mirror: 'none: it goes with its namespace',
-    guard: { kind: 'Volume', index: 'neededSecret' },
+    guard: { kind: 'Volume', index: 'neededSecret', withObjects: true },
     given: (api) =>
       all(
         api,

@@ -47,6 +47,8 @@ export interface CheckOf {
   readonly kind: string;
   /** The index of a kind check; absent for object checks and kinds without an index. */
   readonly index?: string;
+  /** Also the checks of the objects that were found, because the rule reads their status. */
+  readonly withObjects?: true;
 }
 
 /** Options of a {@link ValidatedApi}. */
@@ -230,10 +232,10 @@ export class ValidatedApi {
   }
 }
 
-function isAbout(operation: Operation, { kind, index }: CheckOf): boolean {
+function isAbout(operation: Operation, { kind, index, withObjects }: CheckOf): boolean {
   if (operation.kind.kind !== kind) return false;
   if (operation.op === 'checkKind') return operation.index === index;
-  return operation.op === 'check' && index === undefined;
+  return operation.op === 'check' && (index === undefined || withObjects === true);
 }
 
 function identityOf(header: string | undefined): Identity {
