@@ -22,7 +22,7 @@ export const boxId = '0f6cbd92-1c31-4a3a-9c0e-444444444444';
 
 /** A change of a script of the supervisor. */
 export interface SupervisorChange {
-  readonly file: 'supervise.sh' | 'enter.sh';
+  readonly file: 'supervise.sh' | 'enter.sh' | 'enter-root.sh' | 'enter-volumes.sh';
   readonly from: string;
   readonly to: string;
 }

@@ -21,7 +21,7 @@ const leave = (place: string): string =>
   `cp /usr/bin/id ${place}/$NAME && chmod 4755 ${place}/$NAME`;
 
 const shared = (path: string): SupervisorChange => ({
-  file: 'enter.sh',
+  file: 'enter-root.sh',
   from: 'show_temporary() {\n',
   to: `show_temporary() {\n  if [ "$1" = ${path} ]; then plan "$1" "$2" none rbind; return; fi\n`,
 });

@@ -24,16 +24,16 @@ const variablesFirst: SupervisorChange = {
 /** Omits the checks of each step of a subPath and of the final mount. */
 const stepsUnseen: readonly SupervisorChange[] = [
   {
-    file: 'enter.sh',
+    file: 'enter-volumes.sh',
     from: '    [ "$(pwd -P)" = "${before%/}/$part" ] || return 1\n',
     to: '',
   },
-  { file: 'enter.sh', from: '"$place"/*) fail', to: '"$place"/*) :' },
+  { file: 'enter-volumes.sh', from: '"$place"/*) fail', to: '"$place"/*) :' },
 ];
 
 /** Omits the check of the path of a mounted directory. */
 const pathUnseen: SupervisorChange = {
-  file: 'enter.sh',
+  file: 'enter-volumes.sh',
   from: '  [ "$(pwd -P)" = "/.host${1%/}" ] || return 1\n',
   to: '',
 };

@@ -103,6 +103,8 @@ describe('Kedge installed outside a checkout', function () {
       const programs = ['kedge', 'kedged'].map((name) => join(lib, `bin/${name}.mjs`));
       for (const program of programs) expect(statSync(program).mode & 0o777).to.equal(0o755);
       expect(statSync(join(lib, 'kedged/supervisor/supervise.sh')).mode & 0o111).to.not.equal(0);
+      const scripts = readdirSync(join(root, 'controllers/agent/supervisor'));
+      expect(readdirSync(join(lib, 'kedged/supervisor'))).to.have.members(scripts);
       expect(existsSync(join(folder, 'usr/share/doc/kedge/copyright'))).to.equal(true);
     });
 
