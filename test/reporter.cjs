@@ -42,6 +42,14 @@ function inSources(stack) {
   });
 }
 
+/** The causes of an error, the nearest first. A cycle of causes ends at its first repetition. */
+function causesOf(error) {
+  const causes = [];
+  for (let at = error?.cause; at !== undefined && !causes.includes(at); at = at?.cause)
+    causes.push(at);
+  return causes;
+}
+
 class TotalsReporter extends Spec {
   #failed = [];
   #reasons = [];
@@ -51,7 +59,8 @@ class TotalsReporter extends Spec {
     runner.on('fail', (test, error) => {
       this.#failed.push(test.fullTitle());
       if (typeof error?.stack === 'string') error.stack = inSources(error.stack);
-      this.#reasons.push(String(error?.stack ?? error).slice(0, reasonLength));
+      const reason = [error, ...causesOf(error)].map((each) => String(each?.stack ?? each));
+      this.#reasons.push(reason.join('\ncaused by: ').slice(0, reasonLength));
     });
   }
 

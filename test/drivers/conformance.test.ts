@@ -1,7 +1,7 @@
 import { driverConformance } from '@kedge/driver-sdk/conformance';
 import { subjectFolder, subjects } from './conformance-subjects.js';
 import { cleanUp, requireDevices } from './devices.js';
-import { half, seed } from '../fixtures/seed.js';
+import { third, seed } from '../fixtures/seed.js';
 
 /**
  * "all" runs the suite on every subject. Otherwise the seed selects one file system of each driver, and half of the checks
@@ -36,7 +36,7 @@ for (const { name, devices, start, options } of chosen)
     });
     // The names are needed before the folder exists; the options only when a case runs.
     const checks = [...driverConformance(options('')).entries()];
-    const sample = devices && !whole ? half(checks) : checks;
+    const sample = devices && !whole ? third(checks) : checks;
     for (const [index, { name: check, behaviour }] of sample)
       it(`${check}: ${behaviour}`, async () => {
         const outcome = await driverConformance(options(folder))[index]!.run();

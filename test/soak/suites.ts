@@ -78,11 +78,12 @@ export const soaks: Readonly<Record<string, Soak>> = {
   },
   'cloud-life': {
     summary:
-      'containers write at each step of the life of cloud volumes, and through each failed attach',
+      'containers write at each step of the life of cloud volumes and through each failed attach, and the guide is typed',
     specs: [
       'test/dist/emulators/life/container-life.test.js',
       'test/dist/emulators/life/attach-faults.test.js',
       'test/dist/emulators/life/device-links.test.js',
+      'test/dist/emulators/real-account.test.js',
     ],
     environment: { KEDGE_CLOUD_LIFE: 'all' },
   },

@@ -9,7 +9,7 @@ import { cleanUp, requireDevices } from '../../drivers/devices.js';
 import { specifiedPermissions as keyPermissions } from '../cloud3/machine.js';
 import { specifiedCalls, specifiedCallsIn, unspecifiedCalls } from '../schema/specified-calls.js';
 import { driverNames } from '../sweep/emulated-cloud.js';
-import { half } from '../../fixtures/seed.js';
+import { third } from '../../fixtures/seed.js';
 import { isWhole, printSample, sampledFileSystems } from './file-systems.js';
 import { clockOfShortPolls, parametersOf, ServedCloud } from './served-cloud.js';
 import { withShortPolls } from './short-polls.js';
@@ -68,7 +68,7 @@ for (const [position, provider] of (['cloud1', 'cloud2', 'cloud3', 'cloud4'] as 
         cancelTimeoutMs: 2_000,
       };
       const checks = driverConformance(options);
-      const sample = isWhole ? checks : half(checks);
+      const sample = isWhole ? checks : third(checks);
       for (const { name, behaviour, run } of sample)
         it(`${name}: ${behaviour}`, async () => {
           const outcome = await run();
