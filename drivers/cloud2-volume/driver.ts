@@ -117,6 +117,13 @@ export function createCloud2VolumeDriver(settings: StorageSettings): Driver {
         appeared: () => (isHere ? device.isReady() : Promise.resolve(true)),
         deviceMs,
         location: locations.get(request.instance),
+        requireUnmounted: async () => {
+          if (!(await request.isMounted())) return;
+          throw new DriverError(
+            'Unavailable',
+            `${device.link} does not lead to the device of volume ${request.handle}, which is mounted on this node, so that it stays attached; create the link again (udevadm trigger --subsystem-match=block)`,
+          );
+        },
       };
       return inTurn(request, () => volumes.attach(request, place)).catch((error: unknown) => {
         if (error instanceof DriverError && error.kind === 'NotFound')

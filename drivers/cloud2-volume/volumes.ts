@@ -42,12 +42,14 @@ const listLagMs = 60_000;
 /** The place at which an attach makes the device available. */
 export interface AttachPlace {
   readonly link: string;
-  /** Returns whether the device has appeared on the node; true if the node is not that of this process. */
+  /** Whether the device has appeared on the node; true if the node is not that of this process. */
   readonly appeared: () => Promise<boolean>;
   /** Maximum time until the device appears, milliseconds. */
   readonly deviceMs: number;
   /** The location of the server, if known. */
   readonly location: string | undefined;
+  /** @throws DriverError if the node has the volume mounted, so that it must not be detached */
+  readonly requireUnmounted: () => Promise<void>;
 }
 
 /** The driver calls for volumes of Hetzner Cloud. Errors are DriverError. */
@@ -219,7 +221,7 @@ export class Cloud2Volumes {
 
   async attach(request: BlockAttachRequest, place: AttachPlace): Promise<AttachResult | Pending> {
     const { instance, volume, operations } = request;
-    const { link, appeared, deviceMs, location } = place;
+    const { link, appeared, deviceMs, location, requireUnmounted } = place;
     const result = { devicePath: link };
     const observe = async (): Promise<Observed<AttachResult>> => {
       const found = await this.#require(request);
@@ -256,6 +258,7 @@ export class Cloud2Volumes {
     // The provider's record may be wrong (hetznercloud/csi-driver#571): the volume is detached and attached again.
     const found = await this.#require(request);
     if (found.server !== instance || (await appeared())) return answer;
+    await requireUnmounted();
     this.#unseen.delete(volume.uid);
     await this.#api.startAction(callerOf(request), request.handle, 'detach');
     await operations.clear('attach');

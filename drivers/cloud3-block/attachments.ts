@@ -64,7 +64,7 @@ export class Cloud3Attachments {
 
   /**
    * Waits for an attachment that the provider has accepted. After 90 seconds, detaches the volume, so that the next call
-   * attaches it again. @throws DriverError Unavailable then
+   * attaches it again. A mounted volume is not detached. @throws DriverError Unavailable then
    */
   async #attaching(request: BlockAttachRequest, { id }: CloudVolume): Promise<Pending> {
     const { operations, instance } = request;
@@ -73,6 +73,7 @@ export class Cloud3Attachments {
     // A time in the future is from a clock that was ahead.
     if (!(kept > 0) || kept > now) await operations.set('attach', String(now));
     if (!(kept > 0) || now - kept < stuckMs) return notYet(pollMs);
+    if (await request.isMounted()) return notYet(pollMs);
     await this.#api.make(callerOf(request), 'DetachVolume', { VolumeId: id, InstanceId: instance });
     await operations.clear('attach');
     throw new DriverError(

@@ -97,11 +97,11 @@ export class NodeVolumes {
         'PermissionDenied',
         `volumes of class ${volume.storageClassName} are block devices, each of which ${rootNeeded.format()}; run kedged as root, or use a class of driver local or local-host`,
       );
+    const target = this.staging(volume);
     const { devicePath } = await untilOver(
-      () => driver.attach({ ...call, handle }),
+      () => driver.attach({ ...call, handle, target }),
       (ms) => this.#wait(ms, call.signal),
     );
-    const target = this.staging(volume);
     const mounted = await driver.mount({
       ...call,
       handle,

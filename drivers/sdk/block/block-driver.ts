@@ -59,6 +59,11 @@ export interface BlockExpansion {
 export interface BlockAttachRequest extends HandleRequest {
   /** The provider's id of the node; the node's name if {@link BlockProvider.instances} is absent. */
   readonly instance: string;
+  /**
+   * Whether this node has the volume mounted, in any mount namespace, also if the link of its device is lost. An attach
+   * that repairs an attachment by a detach must not do so then. @throws DriverError
+   */
+  readonly isMounted: () => Promise<boolean>;
 }
 
 /** The request of a provider's detach. */
@@ -186,7 +191,10 @@ export function createBlockDriver(
       const devicePath = await provider.attachedHere?.(request);
       if (devicePath !== undefined) return { devicePath };
       const instance = instances ? await requireInstance(request, instances) : request.node;
-      return provider.attach({ ...request, instance });
+      const { target } = request;
+      const isMounted = (): Promise<boolean> =>
+        target === undefined ? Promise.resolve(false) : lostLinks.isMounted(target);
+      return provider.attach({ ...request, instance, isMounted });
     },
     async detach(request) {
       const device = await provider.devicePath(request);

@@ -58,7 +58,7 @@ export async function unmountAll(
     if (number !== undefined && there.device !== number)
       throw new DriverError(
         'InUse',
-        `${shownName(there.source)} is mounted at ${target}, not ${device ?? ''}; it is not unmounted`,
+        `${shownName(there.source)} is mounted at ${target}, not ${device ?? ''}; it is not unmounted: correct the link of the volume's device, or remove it`,
       );
     const { exitCode, stderr } = await run('umount', [target], signal);
     if (exitCode !== 0 && !/not mounted/.test(stderr)) {

@@ -106,7 +106,10 @@ class LostLink {
     return createBlockDriver(
       {
         ...{ name: 'cloud', parameters: [], create: unused, observe: unused, delete: unused },
-        attach: unused,
+        attach: async ({ isMounted }) => {
+          this.done.push((await isMounted()) ? 'mounted' : 'unmounted');
+          return { devicePath: '/dev/link' };
+        },
         detach: () => {
           this.done.push('detach');
           return Promise.resolve();
@@ -115,6 +118,16 @@ class LostLink {
       },
       { host: this.#host },
     );
+  }
+
+  /** Attaches the volume like a node; returns what the provider is told. */
+  async attach(at?: string): Promise<string | undefined> {
+    const { signal } = new AbortController();
+    const volume = { uid: 'v', name: 'v', namespace: 'shop' };
+    const operations = memoryOperations();
+    const call = { ...{ volume, parameters: {}, node: 'here', handle: 'h' }, signal, operations };
+    await this.driver.attach({ ...call, ...(at === undefined ? {} : { target: at }) });
+    return this.done.at(-1);
   }
 
   /** Releases the volume like a node: the error of the first call that failed, or undefined. */
@@ -271,5 +284,31 @@ describe('the release of a volume whose link is lost', () => {
     node.number = 'EACCES';
     expect(String(await node.release())).to.contain('EACCES');
     expect(node.done).to.deep.equal([]);
+  });
+});
+
+describe('the attach of a volume whose link is lost', () => {
+  it('tells the provider that it is mounted, also through a link in the path or by another namespace', async () => {
+    const node = new LostLink([apart]);
+    expect(await node.attach(target)).to.equal('mounted');
+    expect(await node.attach('/var/lib/kedge/mounts/v')).to.equal('mounted');
+    node.tables = [[rootOf(20, 'shared:1')], apart];
+    expect(await node.attach(target)).to.equal('mounted');
+    node.tables = [[rootOf(20, 'shared:1')]];
+    expect(await node.attach(target)).to.equal('unmounted');
+  });
+
+  it('tells it that a device is in use that was unmounted and not seen unused since', async () => {
+    const node = new LostLink();
+    node.isHidden = true;
+    await expectRefused(node, '/dev/sda is in use');
+    expect(await node.attach(target)).to.equal('mounted');
+  });
+
+  it('tells it that nothing is mounted if the device is gone, or the target is not known', async () => {
+    const node = new LostLink();
+    expect(await node.attach(undefined)).to.equal('unmounted');
+    node.number = 'ENOENT';
+    expect(await node.attach(target)).to.equal('unmounted');
   });
 });

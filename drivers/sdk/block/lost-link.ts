@@ -53,6 +53,20 @@ export class LostLinks {
     });
   }
 
+  /**
+   * Whether a present device is mounted at `target`, in any mount namespace, or was unmounted there and not seen unused
+   * since. @throws DriverError InvalidParameters if the target is a link
+   */
+  async isMounted(target: string): Promise<boolean> {
+    const host = this.#host;
+    const real = await realTarget(host, target);
+    const known = [await mountOn(host, real), this.#unreleased.get(target)];
+    const elsewhere = await mountsElsewhere(host, real);
+    for (const one of [...known, ...elsewhere.map(({ entry }) => entry)])
+      if (one && (await this.#isPresent(one))) return true;
+    return false;
+  }
+
   /** Forgets a target that was unmounted with its link. */
   forget(target: string): void {
     this.#unreleased.delete(target);

@@ -113,6 +113,12 @@ export interface Observation {
   readonly sizeBytes: bigint | undefined;
 }
 
+/** The request of {@link Driver.attach}. */
+export interface AttachRequest extends HandleRequest {
+  /** Where this node mounts the volume. What is mounted there already must not be detached. Absent: unknown. */
+  readonly target?: string;
+}
+
 /** The result of {@link Driver.attach}. */
 export interface AttachResult {
   readonly type?: never;
@@ -230,7 +236,7 @@ export interface Driver extends ClassInspection {
   /** Returns the state of the volume's resource at the provider. @throws DriverError NotFound */
   observe(request: DeleteRequest): Promise<Observation>;
   delete(request: DeleteRequest): Promise<void | Pending>;
-  attach(request: HandleRequest): Promise<AttachResult | Pending>;
+  attach(request: AttachRequest): Promise<AttachResult | Pending>;
   detach(request: HandleRequest): Promise<void | Pending>;
   mount(request: MountRequest): Promise<MountResult>;
   unmount(request: UnmountRequest): Promise<void>;

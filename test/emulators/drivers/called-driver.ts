@@ -1,4 +1,11 @@
-import type { Driver, DriverError, HandleRequest, Operations, Parameters } from '@kedge/driver-sdk';
+import type {
+  AttachRequest,
+  Driver,
+  DriverError,
+  HandleRequest,
+  Operations,
+  Parameters,
+} from '@kedge/driver-sdk';
 import { memoryOperations } from '@kedge/driver-sdk';
 import type { EmulatedCloud } from '../sweep/emulated-cloud.js';
 
@@ -42,8 +49,13 @@ export class CalledDriver {
     return made;
   }
 
-  attach(node?: string, parameters?: Parameters): Promise<unknown> {
-    return this.#cloud.over(() => this.driver.attach(this.request(node, parameters)));
+  attach(
+    node?: string,
+    parameters?: Parameters,
+    more: Partial<AttachRequest> = {},
+  ): Promise<unknown> {
+    const request = { ...this.request(node, parameters), ...more };
+    return this.#cloud.over(() => this.driver.attach(request));
   }
 
   detach(node?: string): Promise<unknown> {

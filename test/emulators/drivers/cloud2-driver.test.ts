@@ -154,6 +154,24 @@ describe('cloud2-volume', () => {
     expect(await existing('attached')).to.have.length(1);
   });
 
+  it('detaches no volume that the node has mounted, although its link is lost', async () => {
+    const one = volume();
+    await one.provision();
+    await one.attach();
+    cloud.disks.areSeen = false;
+    cloud.mounted = ['/data/mounts/v'];
+    const again = () => one.attach(here, one.parameters, { target: '/data/mounts/v' });
+    for (const attempt of ['first', 'second']) {
+      const { kind, message } = await refusalOf(again());
+      expect(kind, attempt).to.equal('Unavailable');
+      expect(message).to.contain('which is mounted on this node, so that it stays attached');
+    }
+    expect(requests().filter((line) => line.endsWith('/detach'))).to.deep.equal([]);
+    cloud.disks.areSeen = true;
+    await again();
+    expect(await existing('attached')).to.have.length(1);
+  });
+
   it('grows a detached volume alone, and asks for no size that it has', async () => {
     const one = volume();
     await one.provision();

@@ -121,6 +121,29 @@ for (const provider of chosen)
       await goesOn('lost');
     });
 
+    it('that is lost while the volume is mounted, and its container ends: it stays attached, and starts again once the link is back', async () => {
+      await data.use();
+      data.write('before its container ends');
+      const uid = String(((await data.volume())['metadata'] as { uid: string }).uid);
+      const mounted = async () =>
+        (await readMountTable()).find(({ target }) => target.endsWith(`/mounts/${uid}`));
+      const device = (await mounted())?.source;
+      const { deviceDirectory } = machine.cloud;
+      for (const name of await readdir(deviceDirectory))
+        if ((await readlink(join(deviceDirectory, name))) === device)
+          await rm(join(deviceDirectory, name));
+      const begun = machine.cloud.running.requests.length;
+      machine.engine.docker('kill', data.container);
+      await described(provider === 'cloud2' ? 'so that it stays attached' : 'did not appear');
+      expect((await mounted())?.source).to.equal(device);
+      const changes = machine.cloud.running.requests
+        .slice(begun)
+        .filter(({ path, body }) => /detach/i.test(`${path} ${body}`));
+      expect(changes).to.deep.equal([]);
+      await heal();
+      await goesOn('lost by a container that ended');
+    });
+
     it('that leads to the device of another volume: nothing is mounted twice or formatted, and it starts once it is right', async () => {
       const name = await diskOf(other);
       const lines = (await machine.cloud.running.inventory()).map((line) => line.split(' '));

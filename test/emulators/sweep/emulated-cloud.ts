@@ -2,6 +2,7 @@ import { basename, join } from 'node:path';
 import {
   type CallContext,
   type Driver,
+  type MountEntry,
   nodeHost,
   type NodeHost,
   untilOver,
@@ -65,6 +66,8 @@ export class EmulatedCloud {
   readonly disks: KeptDisks;
   readonly clock: DrivenClock;
   readonly emulator: Emulator;
+  /** Paths at which the node of {@link driver} has devices mounted. */
+  mounted: readonly string[] = [];
   readonly #links: string;
 
   constructor(provider: ProviderName, folder: string, choice: CloudChoice = {}) {
@@ -109,7 +112,11 @@ export class EmulatedCloud {
       allowCreateMissing: false,
       node,
       clusterId: 'cluster-1',
-      host: hostSeeing((link) => this.disks.linked(node, link)),
+      host: {
+        ...hostSeeing((link) => this.disks.linked(node, link)),
+        mounts: () => Promise.resolve(this.mounted.map(mountAt)),
+        deviceNumber: () => Promise.resolve(mountAt('').device),
+      },
       drivers: { [this.driverName]: { deviceDirectory: this.#links } },
       providers: { clock, transport },
     }).get(this.driverName);
@@ -154,6 +161,11 @@ export class EmulatedCloud {
     const wait = (ms: number): Promise<void> => pauseOn(this.clock, ms, signal);
     return this.clock.during(() => untilOver(call as never, wait));
   }
+}
+
+function mountAt(target: string): MountEntry {
+  const [device, fsType] = ['8:0', 'ext4'];
+  return { device, fsType, root: '/', target, readOnly: false, source: '/dev/sda' };
 }
 
 /**
