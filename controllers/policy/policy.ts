@@ -124,6 +124,11 @@ export const policyValues = {
     'probe interval of a running workload, in addition to exit notifications',
     100,
   ),
+  containerStartTimeoutMs: wait(
+    2 * minute,
+    'time limit of the start of a container; after half of it without an answer of the engine a stuck start is killed',
+    10 * second,
+  ),
   startingProbeMs: wait(
     500,
     'probe interval of a starting workload, in addition to notifications',

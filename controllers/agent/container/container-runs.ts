@@ -5,7 +5,8 @@ import { StuckStarts, type StuckStartsOptions } from './outages/stuck-starts.js'
 import { engineLabels, type FoundRun, runOf } from './run-identity.js';
 
 /** Dependencies of {@link ContainerRuns}. */
-export interface ContainerRunsOptions extends Pick<StuckStartsOptions, 'clock' | 'logger'> {
+export interface ContainerRunsOptions
+  extends Pick<StuckStartsOptions, 'clock' | 'logger' | 'policy'> {
   readonly containers: EngineContainers;
   readonly cluster: string;
   readonly records: ContainerRecords;

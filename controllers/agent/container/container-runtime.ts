@@ -100,10 +100,10 @@ export class ContainerRuntime implements Runtime, Holders {
       ...{ clock, logger, signal },
     });
     const records = this.#records;
-    this.#runs = new ContainerRuns({ containers, cluster, records, clock, logger, signal });
+    this.#runs = new ContainerRuns({ containers, cluster, records, clock, logger, signal, policy });
     this.#network = new ClusterNetwork(engine, cluster);
     this.#stops = new ContainerStops({ containers, records: this.#records, clock, policy });
-    this.#container = new RunContainer({ containers, signal });
+    this.#container = new RunContainer({ containers, signal, policy });
     this.#starts = new ContainerStarts({
       ...{ boot, clock, containers, cluster, signal },
       ...{ records, container: this.#container, stuck: this.#runs.stuck },

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { JsonObject } from 'kedge/rpc';
+import { type ControllerPolicy, defaultPolicy } from '../../policy/policy.js';
 import { unenforcedLimits } from './limits/changed-limits.js';
 import { tableOf } from './engine/answer-fields.js';
 import type { ContainerInspection, EngineContainers } from './engine/engine-containers.js';
@@ -17,6 +18,8 @@ import {
 export interface RunContainerOptions {
   readonly containers: EngineContainers;
   readonly signal: AbortSignal;
+  /** Default: the policy of an unconfigured daemon. */
+  readonly policy?: ControllerPolicy | undefined;
 }
 
 /** A start whose outcome is unknown: the daemon or the engine may have been killed during it. */
@@ -50,7 +53,8 @@ export class RunContainer {
     check: () => Promise<void>,
     strict = false,
   ): Promise<void> {
-    const { containers, signal } = this.#options;
+    const { containers, signal, policy = defaultPolicy } = this.#options;
+    const { containerStartTimeoutMs: startMs } = policy;
     const digest = createHash('sha256').update(JSON.stringify(config)).digest('hex');
     const labels = { ...tableOf(config, 'Labels'), [engineLabels.config]: digest };
     const name = containerName(identity);
@@ -60,7 +64,7 @@ export class RunContainer {
     if (before && before.labels[engineLabels.config] === digest)
       try {
         if (strict) await this.#requireLimits(before.id);
-        return await containers.start(before.id, signal);
+        return await containers.start(before.id, signal, startMs);
       } catch (error) {
         // After a kill the engine may be unable to start a container that it created.
         if (isUnsettled(error)) throw error;
@@ -84,7 +88,7 @@ export class RunContainer {
       });
     await check();
     if (strict) await this.#requireLimits(container);
-    await containers.start(container, signal);
+    await containers.start(container, signal, startMs);
   }
 
   /** Discards a container whose limits the engine did not accept. @throws Error with those limits */

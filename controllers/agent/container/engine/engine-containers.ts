@@ -104,9 +104,9 @@ export class EngineContainers {
     return requireText(objectOf(answer, path), 'Id');
   }
 
-  /** Starts a container; no-op if it runs. @throws EngineError with the reason if it can't be started */
-  async start(id: string, signal: AbortSignal): Promise<void> {
-    await this.#post(id, 'start', signal, {}, 120_000);
+  /** Starts a container; no-op if it runs. @throws EngineError with the reason if it can't be started, or Timeout */
+  async start(id: string, signal: AbortSignal, timeoutMs = 120_000): Promise<void> {
+    await this.#post(id, 'start', signal, {}, timeoutMs);
   }
 
   /** Sets the restart policy `no`: the engine does not start the container again. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { silentLogger } from 'kedge';
 import { FakeClock } from 'kedge/testing';
+import { defaultPolicy } from '../../../policy/policy.js';
 import { ContainerRecords } from '../container-records.js';
 import { EngineError } from '../engine/engine-error.js';
 import type { FoundRun } from '../run-identity.js';
@@ -27,9 +28,9 @@ describe('a start that the engine does not continue', () => {
         throw new EngineError('Timeout', 'no progress');
       })
       .catch((error: unknown) => error);
-  const daemon = (): StuckStarts =>
+  const daemon = (policy = defaultPolicy): StuckStarts =>
     new StuckStarts({
-      ...{ clock, records, logger: silentLogger },
+      ...{ clock, records, logger: silentLogger, policy },
       runs: () => Promise.resolve(found),
       kill: (container) => {
         killed.push(container);
@@ -64,6 +65,14 @@ describe('a start that the engine does not continue', () => {
     await unanswered(30_000);
     expect(killed).to.deep.equal([]);
     await unanswered(30_000);
+    expect(killed).to.deep.equal(['two']);
+  });
+
+  it('has them killed after half of another time limit of a start', async () => {
+    stuck = daemon({ ...defaultPolicy, containerStartTimeoutMs: 20_000 });
+    await unanswered(9_000);
+    expect(killed).to.deep.equal([]);
+    await unanswered(1_000);
     expect(killed).to.deep.equal(['two']);
   });
 

@@ -1,11 +1,12 @@
 import type { Clock, Logger } from 'kedge';
+import { type ControllerPolicy, defaultPolicy } from '../../../policy/policy.js';
 import type { ContainerRecords } from '../container-records.js';
 import { isEngineError } from '../engine/engine-error.js';
 import { killUnrecorded } from '../engine/unrecorded-processes.js';
 import type { FoundRun } from '../run-identity.js';
 
-/** Time without an answer for a container after which the processes of its start are killed. */
-const unansweredMs = 60_000;
+/** Time without an answer for a container after which the processes of its start are killed, as a part of its limit. */
+const unansweredPart = 0.5;
 
 /** Dependencies of {@link StuckStarts}. */
 export interface StuckStartsOptions {
@@ -14,6 +15,8 @@ export interface StuckStartsOptions {
   readonly records: ContainerRecords;
   /** The runs of a workload by the list of the engine, which it answers also if a call for one container hangs. */
   readonly runs: (id: string) => Promise<readonly FoundRun[]>;
+  /** Default: the policy of an unconfigured daemon. */
+  readonly policy?: ControllerPolicy | undefined;
   /** Default: {@link killUnrecorded}. */
   readonly kill?: (container: string) => Promise<readonly number[]>;
 }
@@ -33,13 +36,13 @@ export class StuckStarts {
   }
 
   /**
-   * Awaits a call for the container of a run. If the engine does not answer calls for it for 60 seconds, kills the
-   * processes of that run, provided that no outcome of its start is recorded and the engine lists its container as
-   * created. The call rejects in any case, so that the caller retries it.
+   * Awaits a call for the container of a run. If the engine does not answer calls for it for half of the time limit of a
+   * start, kills the processes of that run, provided that no outcome of its start is recorded and the engine lists its
+   * container as created. The call rejects in any case, so that the caller retries it.
    * @throws UnrecordedProcesses if a process can't be killed; errors of the call
    */
   async during<T>(id: string, run: number, call: () => Promise<T>): Promise<T> {
-    const { clock } = this.#options;
+    const { clock, policy = defaultPolicy } = this.#options;
     const begun = clock.monotonic();
     try {
       const answer = await call();
@@ -53,7 +56,8 @@ export class StuckStarts {
       const known = this.#since.get(id);
       const at = known?.run === run ? known.at : begun;
       this.#since.set(id, { run, at });
-      if (clock.monotonic() - at >= unansweredMs) await this.#end(id, run);
+      if (clock.monotonic() - at >= policy.containerStartTimeoutMs * unansweredPart)
+        await this.#end(id, run);
       throw error;
     }
   }
