@@ -29,6 +29,7 @@ import type { EngineClient } from './engine/engine-client.js';
 import { EngineOutages } from './outages/engine-outages.js';
 import { EngineStarts } from './outages/engine-starts.js';
 import { isEngineError } from './engine/engine-error.js';
+import type { MemoryKills } from './limits/memory-kills.js';
 import { withLimits } from './limits/running-limits.js';
 import { lostOutput } from './outages/lost-output.js';
 import { OutageRecord } from './outages/outage-record.js';
@@ -59,6 +60,8 @@ export interface ContainerRuntimeOptions {
   readonly logger: Logger;
   /** The present boot of the machine. Default: that of the kernel. */
   readonly boot?: () => Promise<Boot>;
+  /** The kills that the kernel logged. Default: those of this machine. */
+  readonly memoryKills?: MemoryKills;
   /** Default: the policy of an unconfigured daemon. */
   readonly policy?: ControllerPolicy;
 }
@@ -93,16 +96,14 @@ export class ContainerRuntime implements Runtime, Holders {
     const { containers } = engine;
     const { signal } = this.#closing;
     const { boot = () => bootOfKernel(clock.now()) } = options;
-    this.#records = new ContainerRecords(directory);
+    const records = (this.#records = new ContainerRecords(directory));
     this.#commands = new ContainerCommands({
-      exec: engine.exec,
+      ...{ exec: engine.exec, clock, logger, signal },
       directory: join(directory, 'commands'),
-      ...{ clock, logger, signal },
     });
-    const records = this.#records;
     this.#runs = new ContainerRuns({ containers, cluster, records, clock, logger, signal, policy });
     this.#network = new ClusterNetwork(engine, cluster);
-    this.#stops = new ContainerStops({ containers, records: this.#records, clock, policy });
+    this.#stops = new ContainerStops({ containers, records, clock, policy });
     this.#container = new RunContainer({ containers, signal, policy });
     this.#starts = new ContainerStarts({
       ...{ boot, clock, containers, cluster, signal },
@@ -112,11 +113,10 @@ export class ContainerRuntime implements Runtime, Holders {
       images: options.images ?? new Images({ images: engine.images, clock }),
       ownDirectories: options.ownDirectories ?? [],
     });
-    this.#outages = new EngineOutages(clock, new OutageRecord(directory, logger));
-    const outages = this.#outages;
+    const outages = (this.#outages = new EngineOutages(clock, new OutageRecord(directory, logger)));
     this.#ends = new ContainerEnds({
-      ...{ engine, clock, logger, records, signal },
-      starts: new EngineStarts({ engine, outages, records: this.#records, boot }),
+      ...{ engine, clock, logger, records, signal, kills: options.memoryKills },
+      starts: new EngineStarts({ engine, outages, records, boot }),
       onKnown: (id) => this.#changed(id),
     });
     this.#watch = new EngineWatch({

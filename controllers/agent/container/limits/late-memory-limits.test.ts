@@ -8,7 +8,9 @@ import { FakeContainers } from '../../../testing/fake-containers.js';
 import { FakeEngine } from '../../../testing/fake-engine.js';
 import type { WorkloadSpec } from '../../runtime/runtime.js';
 import { ContainerRuntime } from '../container-runtime.js';
+import { ContainerRecords } from '../container-records.js';
 import { EngineClient } from '../engine/engine-client.js';
+import { MemoryKills } from './memory-kills.js';
 
 const id = '22222222-2222-4222-8222-222222222222';
 const spec: WorkloadSpec = {
@@ -39,6 +41,7 @@ describe('a memory limit that the engine reports after the end was handled', () 
     new ContainerRuntime({
       engine: new EngineClient({ socketPath: engine.socketPath, clock: systemClock }),
       ...{ cluster: 'c', directory, clock: systemClock, logger: silentLogger },
+      memoryKills: new MemoryKills({ logger: silentLogger, file: join(directory, 'no-kmsg') }),
     });
 
   async function start(): Promise<void> {
@@ -96,6 +99,13 @@ describe('a memory limit that the engine reports after the end was handled', () 
     await runtime.requestStop(id, 0);
     const container = containers.end(137);
     containers.report('oom', container);
+    const records = new ContainerRecords(directory);
+    await eventually(
+      'the record of the report',
+      async () => (await records.memoryLimitAt(id, 1)) !== undefined,
+    );
+    expect(await runtime.observe(id)).to.include({ state: 'exited', requested: true });
+    expect(await runtime.observe(id)).to.not.have.property('reason');
     await start();
     expect(await runtime.observe(id)).to.not.have.property('previousEnd');
   });

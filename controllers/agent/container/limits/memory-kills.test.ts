@@ -2,6 +2,7 @@ import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { RecordingLogger } from 'kedge/testing';
 import { memoryKillIn, MemoryKills } from './memory-kills.js';
 
 const id = '0c9b139e7478dbbb14ac2b0c49098aeeed9d44204bf6ed03092d4172eb79f8ea';
@@ -17,8 +18,10 @@ function killed(limited: string, victim = limited, constraint = 'CONSTRAINT_MEMC
 describe('kills at a memory limit in the log of the kernel', () => {
   let directory: string;
   let file: string;
+  let logger: RecordingLogger;
 
   beforeEach(async () => {
+    logger = new RecordingLogger();
     directory = await mkdtemp(join(tmpdir(), 'kedge-kernel-log-'));
     file = join(directory, 'kmsg');
   });
@@ -49,7 +52,7 @@ describe('kills at a memory limit in the log of the kernel', () => {
 
   it('are read once, also those that are added later', async () => {
     await writeFile(file, `6,1,1,-;booted\n${killed(`/docker/${id}`)}\n SUBSYSTEM=x\n`);
-    const kills = new MemoryKills(file);
+    const kills = new MemoryKills({ logger, file });
     expect(await Promise.all([kills.include(id, long), kills.include(other, long)])).to.deep.equal([
       true,
       false,
@@ -63,7 +66,7 @@ describe('kills at a memory limit in the log of the kernel', () => {
   it('are those of a time before now, by the clock of the log, with its possible difference since the start', async () => {
     const day = 86_400_000;
     let up = 6_411.5 + 1_000;
-    const kills = new MemoryKills(file, () => up);
+    const kills = new MemoryKills({ logger, file, up: () => up });
     await writeFile(file, `${killed(`/docker/${id}`)}\n`);
     expect(await kills.include(id, 1_000)).to.equal(true);
     expect(await kills.include(id, 990)).to.equal(false);
@@ -84,19 +87,33 @@ describe('kills at a memory limit in the log of the kernel', () => {
     );
     const lines = [...noise, killed(`/docker/${id}`), ...noise, killed(`/docker/${other}`), ''];
     await writeFile(file, lines.join('\n'));
-    const kills = new MemoryKills(file);
+    const kills = new MemoryKills({ logger, file });
     expect(await kills.include(id, long)).to.equal(true);
     expect(await kills.include(other, long)).to.equal(true);
     kills.close();
   });
 
-  it('are unknown without a log, or without a right to read it', async () => {
-    const absent = new MemoryKills(file);
+  it('are unknown without a log, which is not reported', async () => {
+    const absent = new MemoryKills({ logger, file });
     expect(await absent.include(id, long)).to.equal(false);
     absent.close();
-    // A directory can be opened and not read.
-    const unreadable = new MemoryKills(directory);
-    expect(await unreadable.include(id, long)).to.equal(false);
-    unreadable.close();
+    expect(logger.lines).to.deep.equal([]);
+  });
+
+  it('are unknown if the log can not be opened or read, which is reported once', async () => {
+    await writeFile(file, '');
+    // A directory can be opened and not read; a file has no files in it.
+    for (const [unreadable, code] of [
+      [directory, 'EISDIR'],
+      [join(file, 'kmsg'), 'ENOTDIR'],
+    ] as const) {
+      logger.lines.length = 0;
+      const kills = new MemoryKills({ logger, file: unreadable });
+      for (let count = 0; count < 3; count += 1)
+        expect(await kills.include(id, long)).to.equal(false);
+      kills.close();
+      expect(logger.lines).to.have.lengthOf(1);
+      expect(JSON.stringify(logger.lines[0])).to.contain(code).and.contain(unreadable);
+    }
   });
 });

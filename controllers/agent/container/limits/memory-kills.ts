@@ -1,3 +1,4 @@
+import { type Logger, messageOf } from 'kedge';
 import { closeSync, constants, openSync, readSync } from 'node:fs';
 
 /** The kernel truncates a record to less than this. */
@@ -11,6 +12,9 @@ const knownMax = 10_000;
  * this part (adjtimex(2)).
  */
 const driftMax = 500e-6;
+
+/** Codes of a log that does not exist here, or that the user of this process may not read. */
+const withoutLog: readonly (string | undefined)[] = ['ENOENT', 'EPERM', 'EACCES'];
 
 /** The code of an error, such as that of a read at the end of the log or of an overwritten record. */
 function codeOf(error: unknown): string | undefined {
@@ -47,6 +51,15 @@ export function memoryKillIn(line: string): MemoryKill | undefined {
   return container === undefined ? undefined : { container, atMs: Number(micros) / 1_000 };
 }
 
+/** Dependencies of {@link MemoryKills}. */
+export interface MemoryKillsOptions {
+  readonly logger: Logger;
+  /** The log of the kernel. Default: /dev/kmsg. */
+  readonly file?: string | undefined;
+  /** The time since the start of the kernel as in {@link MemoryKill}. Default: that of this machine. */
+  readonly up?: () => number;
+}
+
 /**
  * The containers at whose memory limit the kernel of this machine killed a process, from the log of the kernel. The
  * kernel writes to it before it kills, so the log has the kill when the end of a container is observed. It may be
@@ -54,6 +67,7 @@ export function memoryKillIn(line: string): MemoryKill | undefined {
  * engine may run on another machine.
  */
 export class MemoryKills {
+  readonly #logger: Logger;
   readonly #file: string;
   /** Undefined before the first read, and if the log can't be read. */
   #descriptor: number | undefined;
@@ -65,11 +79,8 @@ export class MemoryKills {
   readonly #upMs: () => number;
   #reading: Promise<void> | undefined;
 
-  /**
-   * @param file the log of the kernel; default /dev/kmsg
-   * @param up the time since the start of the kernel as in {@link MemoryKill}; default that of this machine
-   */
-  constructor(file = '/dev/kmsg', up = upMs) {
+  constructor({ logger, file = '/dev/kmsg', up = upMs }: MemoryKillsOptions) {
+    this.#logger = logger;
     this.#file = file;
     this.#upMs = up;
   }
@@ -108,7 +119,9 @@ export class MemoryKills {
         // The next read continues with the oldest record that is left.
         if (codeOf(error) === 'EPIPE') continue;
         // EAGAIN is the end. After another error the log is not read any more: it is only one of several sources.
-        if (codeOf(error) !== 'EAGAIN') this.close();
+        if (codeOf(error) === 'EAGAIN') return;
+        this.close();
+        this.#report(error);
         return;
       }
       if (count % recordsAtOnce === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -119,9 +132,18 @@ export class MemoryKills {
     this.#isOpened = true;
     try {
       this.#descriptor = openSync(this.#file, constants.O_RDONLY | constants.O_NONBLOCK);
-    } catch {
-      // No such log here, or no right to read it.
+    } catch (error) {
+      this.#report(error);
     }
+  }
+
+  /** Reports why the log is not read. It is not opened again, so that this is reported once. */
+  #report(error: unknown): void {
+    if (withoutLog.includes(codeOf(error))) return;
+    this.#logger.warn(
+      'the log of the kernel is not read; the cause OOMKilled is missing where the engine does not report it',
+      { file: this.#file, error: messageOf(error) },
+    );
   }
 
   #add(text: string): void {

@@ -45,7 +45,7 @@ describe('an end of a container at its memory limit', () => {
   };
   const open = (): MemoryLimitEnds =>
     new MemoryLimitEnds({
-      kills: new MemoryKills(kernelLog(), () => upMs),
+      kills: new MemoryKills({ logger: silentLogger, file: kernelLog(), up: () => upMs }),
       engine: new EngineClient({ socketPath: engine.socketPath, clock }),
       records: new ContainerRecords(directory),
       ...{ clock, logger: silentLogger, signal: closing.signal },

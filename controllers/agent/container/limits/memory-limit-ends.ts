@@ -36,7 +36,7 @@ export interface MemoryLimitEndsOptions {
   /** Ends all searches. */
   readonly signal: AbortSignal;
   /** The kills that the kernel logged. Default: those of this machine. */
-  readonly kills?: MemoryKills;
+  readonly kills?: MemoryKills | undefined;
   /** Called with the id of a workload when a search has ended, or its limit was reported. */
   readonly onKnown: (id: string) => void;
 }
@@ -69,7 +69,7 @@ export class MemoryLimitEnds {
 
   constructor(options: MemoryLimitEndsOptions) {
     this.#options = options;
-    const { kills = new MemoryKills(), signal } = options;
+    const { logger, kills = new MemoryKills({ logger }), signal } = options;
     this.#kills = kills;
     signal.addEventListener('abort', () => kills.close(), { once: true });
   }
