@@ -26,6 +26,8 @@ async function mount(bytes: bigint, sizeBytes: bigint, mayFormat: boolean): Prom
       return said('');
     }),
     mounts: () => Promise.resolve([]),
+    hasFileSystem: () => Promise.resolve(false),
+    holders: { holders: () => Promise.resolve([]) },
     files: {
       ...thisNode.files,
       realPath: (path: string) => Promise.resolve(path),

@@ -1,4 +1,4 @@
-import { basename, dirname } from 'node:path';
+import { dirname } from 'node:path';
 import {
   checkFileSystem,
   type DeviceContent,
@@ -17,6 +17,8 @@ import { mountChecked } from './mount-command.js';
 import { realTarget } from './block-unmount.js';
 import { mountOn, type NodeHost } from '../node/node-host.js';
 import { requireCommand } from '../node/run-command.js';
+import { requireUnmounted } from './unmounted-device.js';
+import { sizeReadAgain } from './device-size.js';
 import { shownName } from '../errors/shown-name.js';
 import { thisNode } from '../node/this-node.js';
 
@@ -101,9 +103,8 @@ async function requireSize(
   const found = await deviceSize(host.run, device, signal);
   const isSmall = found + sizeTolerance < sizeBytes;
   if (!isSmall && (!mayFormat || found <= sizeBytes + sizeTolerance)) return;
-  const rescan = basename(device).startsWith('nvme') ? 'rescan_controller' : 'rescan';
   const remedy = isSmall
-    ? `or the node has not noticed that it grew: then read its size again (echo 1 > /sys/class/block/${basename(device)}/device/${rescan})`
+    ? `or the node has not noticed that it grew: then ${sizeReadAgain(device)}`
     : `or it was grown at its provider: then set the size of the volume to ${found} bytes`;
   throw new DriverError(
     'Unavailable',
@@ -178,33 +179,6 @@ async function mountInTurn(
     throw error;
   }
   return { path: request.target, formatted: true };
-}
-
-/**
- * Refuses a device that another volume has mounted, beside `target`. A device without a serial is only known by its
- * link, which may be wrong. Before the volume is formatted no other program has a reason to mount its device, so it is
- * refused wherever it is mounted; later an operator may inspect it. Bind mounts of the volume are below the directory of
- * `target`.
- */
-async function requireUnmounted(
-  host: NodeHost,
-  device: string,
-  target: string,
-  mayFormat: boolean,
-): Promise<void> {
-  const root = dirname(target);
-  const isOther = (mount: string): boolean =>
-    dirname(mount) === root ? mount !== target : mayFormat && !mount.startsWith(`${root}/`);
-  const others = (await host.mounts()).filter((mount) => isOther(mount.target));
-  if (others.length === 0) return;
-  const number = await host.deviceNumber(device);
-  const other = others.find((mount) => mount.device === number);
-  if (!other) return;
-  const owner = dirname(other.target) === root ? ' for another volume' : ', and this volume is new';
-  throw new DriverError(
-    'InUse',
-    `${device} is mounted at ${shownName(other.target)}${owner}, so the link of this one is wrong; it is not mounted`,
-  );
 }
 
 /**

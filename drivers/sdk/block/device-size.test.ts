@@ -30,6 +30,8 @@ async function mounting({ bytes, content, exactSize = true, asked }: Case): Prom
     }),
     mounts: () => Promise.resolve([]),
     deviceNumber: () => Promise.resolve('8:16'),
+    hasFileSystem: () => Promise.resolve(false),
+    holders: { holders: () => Promise.resolve([]) },
     files: {
       ...thisNode.files,
       realPath: (path: string) => Promise.resolve(path),
@@ -138,10 +140,18 @@ describe('the size of the device at a mount', () => {
       else expect(found).to.match(expected);
     });
 
-  it('is read again by another file for a device with NVMe', async () => {
-    const asked = { ...later, devicePath: '/dev/nvme1n1' };
-    expect(await mounting({ bytes: gib, content: 'ext4', asked })).to.contain(
-      '/sys/class/block/nvme1n1/device/rescan_controller',
-    );
-  });
+  for (const [device, remedy] of [
+    ['/dev/sdb', '(echo 1 > /sys/class/block/sdb/device/rescan)'],
+    ['/dev/nvme1n1', '(echo 1 | tee /sys/class/nvme/nvme*/rescan_controller)'],
+    ['/dev/loop7', '(losetup --set-capacity /dev/loop7)'],
+    ['/dev/vdb', 'the kernel reads the size of a virtio or Xen disk itself'],
+    ['/dev/xvdf', 'the kernel reads the size of a virtio or Xen disk itself'],
+    ['/dev/dm-3', 'so that it is detached, and start them again'],
+  ] as const)
+    it(`is read again by what the kind of the device has: ${device}`, async () => {
+      const asked = { ...later, devicePath: device };
+      const refused = await mounting({ bytes: gib, content: 'ext4', asked });
+      expect(refused).to.contain(remedy);
+      expect(refused.includes('rescan')).to.equal(/sdb|nvme/.test(device));
+    });
 });
