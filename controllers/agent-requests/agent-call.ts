@@ -127,7 +127,8 @@ export class AgentCall {
   }
 
   /**
-   * The answers until the agent's last one. A call without an answer in time ends.
+   * The answers of the agent. The caller ends the iteration at the last one: an agent that closes its stream counts as
+   * disconnected. A call without an answer in time ends.
    * @throws StatusError that the agent reported; Unavailable (AgentLost) if it disconnected; FailedPrecondition
    * (AgentSilent) without an answer in time
    */

@@ -8,7 +8,7 @@ import { fitting, imagePage, type ImagePageRequest, wholeList } from './image-pa
 export interface ImageAccess {
   /** An answer of `ImageService.List`. */
   list(signal: AbortSignal, page: ImagePageRequest): Promise<JsonObject>;
-  /** Loads a tar archive; returns the names of the images. */
+  /** Loads a tar archive; returns the names of the images, or ids of those without one. */
   load(
     tar: Readable,
     onText: (text: string) => void,

@@ -76,7 +76,7 @@ class RemoteCommand implements ExecProcess {
 
 /**
  * Starts a command in a workload of another node.
- * @throws StatusError as the agent reported it, AgentNotConnected, AgentLost, AgentSilent
+ * @throws StatusError as the agent reported it, AgentNotConnected, AgentLost, AgentSilent, AgentBusy
  */
 export async function remoteCommand(
   agents: ConnectedAgents,

@@ -55,7 +55,7 @@ async function opened(
 
 /**
  * The log of a workload of another node. Ends without an error when the signal aborts.
- * @throws StatusError as the agent reported it, AgentNotConnected, AgentLost, AgentSilent
+ * @throws StatusError as the agent reported it, AgentNotConnected, AgentLost, AgentSilent, AgentBusy
  */
 export async function* remoteLog(
   agents: ConnectedAgents,

@@ -23,7 +23,7 @@ export interface AgentDirectory {
 
 const idFile = 'agent-id';
 
-/** Returns a text that identifies the directory on this boot; a copy of the directory has another inode or boot id. */
+/** Returns a text that identifies the directory on this boot; a copy has another device, inode or boot id. */
 async function placeOf(directory: string, bootId: string): Promise<string> {
   const { dev, ino } = await stat(directory, { bigint: true });
   return `${bootId} ${dev}:${ino}`;
@@ -40,8 +40,8 @@ async function readId(file: string, place: string): Promise<string | undefined> 
 
 /**
  * Creates the directory of an agent if it is missing, and locks it for this process. The ids of processes with this
- * directory share a prefix. Since only one of them runs at a time, all other ids with the prefix belong to ended
- * processes.
+ * directory share a prefix during one boot. Since only one of them runs at a time, all other ids with the prefix belong
+ * to ended processes.
  * @throws StatusError FailedPrecondition (DirectoryLocked) while another process holds the lock
  */
 export async function openAgentDirectory(options: AgentDirectoryOptions): Promise<AgentDirectory> {

@@ -21,7 +21,7 @@ export interface AgentShutdownOptions {
   readonly logger: Logger;
 }
 
-/** The shutdown of an agent: ends all workloads that it started. */
+/** The shutdown of an agent: ends the workloads of its node, also those of earlier processes, and releases volumes. */
 export class AgentShutdown {
   readonly #options: AgentShutdownOptions;
 
@@ -30,9 +30,10 @@ export class AgentShutdown {
   }
 
   /**
-   * Stops the workloads of this node in parallel, each with its grace period, including those without an instance. Then
-   * releases the volumes within the remaining budget, except those of workloads that may still run. Releases none if a
-   * workload without an instance may still run. Never rejects because a workload does not end.
+   * Stops the workloads of this node in parallel, including those without an instance, each with its grace period, or
+   * with the budget if that is shorter. Then releases the volumes within the remaining budget, except those of
+   * workloads that may still run. Releases none if a workload without an instance may still run. Never rejects because
+   * a workload does not end.
    */
   async run(budgetMs: number): Promise<void> {
     const { clock, manager, node, volumeManager } = this.#options;
@@ -53,7 +54,7 @@ export class AgentShutdown {
   }
 
   /**
-   * Stops the workloads whose instance no longer exists. Returns false, and logs the error, if one of them may still
+   * Stops the workloads without an instance on this node. Returns false, and logs the error, if one of them may still
    * run: its volumes are unknown, so the caller must keep all mounts.
    */
   async endAbandoned(budgetMs?: number): Promise<boolean> {
@@ -62,13 +63,16 @@ export class AgentShutdown {
       return true;
     } catch (error) {
       const message =
-        'a workload whose instance no longer exists does not end; its mounts are kept';
+        'a workload without an instance on this node may still run; all mounts are kept';
       this.#options.logger.error(message, { error: messageOf(error) });
       return false;
     }
   }
 
-  /** Stops the workload of an instance and writes that into its status. False if the workload may still run. */
+  /**
+   * Stops the workload of an instance, removes its files and writes that into its status. Returns false, and logs the
+   * error, if one of these steps fails: the workload may still run.
+   */
   async #ends(instance: Instance, budgetMs: number): Promise<boolean> {
     const { runtimes, inputs, notes, logger } = this.#options;
     const graceMs = Math.min(graceMsOf(instance), budgetMs);
@@ -93,7 +97,7 @@ export class AgentShutdown {
       return true;
     } catch (error) {
       const label = { instance: claimOf(instance), error: messageOf(error) };
-      logger.warn('workload could not be stopped', label);
+      logger.warn('a workload could not be stopped, or its end not be recorded', label);
       return false;
     }
   }

@@ -77,7 +77,8 @@ export function watchInstances(
   const isUnused = (volume: Volume): boolean =>
     withTwins(volume).every((twin) => usersOf(twin).length === 0);
   const keysOfVolume = (volume: Volume, other?: Volume): readonly ObjectKey[] => {
-    // A volume that no instance mounts and no node has attached queues nothing, also if it has changed.
+    // A volume that no node has attached queues nothing, also if it has changed, unless an instance mounts it or
+    // another one with the same storage.
     if (!isAttached(volume) && !(other && isAttached(other)) && isUnused(volume)) return [];
     const changes = other && attachmentChanges(volume, other);
     // A changed attachment queues only the instances that it concerns: otherwise each of N attachments of a shared

@@ -205,7 +205,7 @@ export class Agent implements Runnable {
 
   /**
    * Stops and unmounts a workload that lost its volume. It restarts once the volume is attached again. Undefined if the
-   * workload lost no volume.
+   * workload lost no volume, or had ended before and all its volumes are released now.
    */
   async #stopAfterLoss(
     instance: Instance,
@@ -289,7 +289,7 @@ export class Agent implements Runnable {
     if (stopping) return stopping;
     const claim = `${key.namespace ?? ''}/${key.name}`;
     if (!volumeManager.holdsHere(claim)) return done();
-    logger.warn('volumes are still claimed by a deleted instance', { claim });
+    logger.warn('volumes are still held for an instance that is not on this node', { claim });
     try {
       await volumeManager.releaseWithSoftTimeout(claim);
       return done();

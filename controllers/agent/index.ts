@@ -7,7 +7,7 @@
  * - A volume is unmounted only after the workload that uses it has ended.
  * - A failure of a driver or a runtime is reported in the conditions of the instance, and retried with backoff.
  *
- * Errors: {@link Agent.start} rejects if the store can't be read.
+ * Errors: {@link Agent.start} rejects if the store, the mounts or the node journal can't be read.
  *
  * Caveats:
  * - A workload that survives SIGKILL keeps its volumes attached.

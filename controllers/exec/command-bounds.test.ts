@@ -204,7 +204,7 @@ describe('the bound of concurrent commands', () => {
   });
 });
 
-/** At most one message, which a test sends; the caller keeps its input open. */
+/** One message, which a test sends; the caller keeps its input open until then. */
 class Promised implements AsyncIterable<JsonObject> {
   send: (message: JsonObject) => void = () => undefined;
   readonly #message = new Promise<JsonObject>((resolve) => (this.send = resolve));

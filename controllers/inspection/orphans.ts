@@ -140,8 +140,8 @@ async function ownResource(
 
 /**
  * Finds volumes and snapshots at the providers of the classes that no object owns. Changes nothing. A class that could
- * not be searched is named in a warning. Without a class in the query, drivers whose data belongs to the user are left
- * out.
+ * not be searched is named in a warning. Without a class in the query, drivers that can't list resources are left out
+ * if the data belongs to the user.
  */
 export async function findOrphans(
   options: InspectionOptions & { readonly store: ObjectStore },

@@ -63,10 +63,7 @@ async function orphans(
   return { orphans: found.orphans.map(shown), warnings: found.warnings };
 }
 
-/**
- * Methods that ask drivers about a class or its resources, and change nothing at a provider. An import creates a volume
- * in the store.
- */
+/** Methods that ask drivers about a class or its resources, and change nothing. */
 export function inspectionVerbs(
   parts: ApiParts,
   options: InspectionOptions,

@@ -6,7 +6,8 @@
  * Guarantees: a line of the present log has a position. A reader that resumes there gets the lines after it, or a line
  * that reports lost output. A followed log continues when the agent of its node is connected again.
  *
- * Errors: NotFound (also NoPreviousRun), InvalidArgument, FailedPrecondition (RuntimeUnavailable, AgentNotConnected).
+ * Errors: NotFound (also NoPreviousRun), InvalidArgument, FailedPrecondition (RuntimeUnavailable), Unavailable
+ * (Stopping). On another node also those of agent-requests.
  *
  * Caveats:
  * - Output that was rotated away is lost. A line says so.

@@ -68,7 +68,7 @@ export function containerConfig(plan: ContainerPlan): JsonObject {
     ...(workingDir !== undefined && { WorkingDir: workingDir }),
     ...(user !== undefined && { User: user }),
     HostConfig: {
-      // A shell as process 1 ignores SIGTERM and does not reap zombies.
+      // A program that is process 1 ignores signals without a handler of its own, and may not reap zombies.
       Init: init,
       ...capabilitiesOf(spec),
       SecurityOpt: ['no-new-privileges'],

@@ -252,7 +252,7 @@ describe('a follower of a container', () => {
   let left: AbortController;
   let kept: readonly Buffer[];
   let follows: number;
-  /** Writes into the last stream, and adds to what the engine keeps. */
+  /** Writes into the last followed stream; `kept` is not changed. */
   let write: (...frames: readonly Buffer[]) => void;
   let found: string[];
   let reading: Promise<void>;

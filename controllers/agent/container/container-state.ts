@@ -29,7 +29,7 @@ function impairmentOf(
 
 /**
  * The state of a workload, from the container of its run. A container that was created but never started counts as
- * absent, because its creator may have been killed; the next start starts it.
+ * absent if it has no error of a start, because its creator may have been killed; the next start starts it.
  * @param network the network of the cluster
  * @param requested whether the agent requested the end of this run
  */

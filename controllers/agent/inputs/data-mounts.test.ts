@@ -17,7 +17,7 @@ const instance: Instance = {
   metadata,
 };
 
-/** Data files without a directory. Their calls fail while `problem` is set. */
+/** Data files without a directory. Its `open` and `write` fail while `problem` is set. */
 class Place extends DataFiles {
   problem: string | undefined = 'no tmpfs';
   writes = 0;

@@ -18,7 +18,7 @@ export type DataMountsOutcome =
    * the instance.
    */
   | { readonly type: 'missing'; readonly message: string }
-  /** The files could not be written. The write can be retried. */
+  /** The files could not be written, or a value of a secret not be opened. The write can be retried. */
   | { readonly type: 'failed'; readonly message: string }
   /** A directory of files that a running workload mounted was removed from the node. */
   | { readonly type: 'removed'; readonly message: string };
@@ -98,7 +98,7 @@ export class DataMounts {
 
   /**
    * Writes the sets of files of an instance that changed or that are incomplete on the node. If an input is missing,
-   * the previous files of its set are kept.
+   * the previous files of its set and of the sets after it are kept.
    * @param isRunning whether a workload has mounted the directories. Then a directory that was removed is not created
    * again, because the workload would not see it.
    */

@@ -24,7 +24,10 @@ export class WorkloadInputs {
     this.#mounts = new DataMounts(files, sources, logger);
   }
 
-  /** Prepares the directory before the first start of a workload. @param living uids of all instances */
+  /**
+   * Prepares the directory before the first start of a workload, and removes the files of deleted instances.
+   * @param living uids of all instances
+   */
   open(living: ReadonlySet<string>): Promise<void> {
     return this.#mounts.open(living);
   }
@@ -46,7 +49,7 @@ export class WorkloadInputs {
     return outcome.type === 'ready' && outcome.mounts.length === 0 ? undefined : outcome;
   }
 
-  /** Removes the files of a removed workload. */
+  /** Removes the files of a workload that has ended. */
   remove(instance: Instance): Promise<void> {
     return this.#mounts.remove(instance);
   }

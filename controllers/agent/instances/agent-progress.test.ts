@@ -91,7 +91,7 @@ describe('the agent', () => {
       },
       metadata: { finalizers: [agentFinalizer] },
     });
-  /** Counts the store's reads from now on. Returns a function that returns their number. */
+  /** Counts the calls of the store's `get` from now on. Returns a function that returns their number. */
   const countReads = (): (() => number) => {
     let reads = 0;
     const original = store.get.bind(store);

@@ -46,8 +46,8 @@ export class InstanceTeardown {
 
   /**
    * Executes the next steps of a teardown: stops the workload, unmounts and detaches its volumes, removes its files and
-   * records, and removes the finalizer last. No step waits: the key is requeued, or queued by the end of the step, so
-   * that slow workloads do not delay others.
+   * records, and removes the finalizer last. The end of a workload, and a release that takes long, are not awaited: the
+   * key is requeued, or queued by the end of the step, so that slow ones do not delay others.
    */
   async run(instance: Instance): Promise<Result> {
     if (!(instance.metadata.finalizers ?? []).includes(agentFinalizer)) return done();

@@ -16,7 +16,8 @@ export interface ProcessId {
   /** Clock ticks since boot. */
   readonly started: string;
   /**
-   * True for process 1 of a pid namespace, which forwards signals; false for the leader of a workload's process group.
+   * True for process 1 of a sandbox, which forwards signals; false for others, such as a supervisor or the leader of a
+   * workload's process group.
    */
   readonly boxed: boolean;
 }

@@ -83,7 +83,7 @@ export interface LogOptions {
   readonly signal: AbortSignal;
   /** Continue after this position; overrides `tail` and `since`. */
   readonly after?: LogPosition | undefined;
-  /** Only lines since this time, milliseconds since the epoch; a few earlier lines may be included. */
+  /** Only lines since this time, milliseconds since the epoch, and those since the record of the size before it. */
   readonly since?: number | undefined;
 }
 

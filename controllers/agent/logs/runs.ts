@@ -7,7 +7,7 @@ import { rotatedMax } from './rotated-logs.js';
 export interface RunStart {
   /** Position in the log at that time: the file may have been rotated since. */
   readonly position: LogPosition;
-  /** Milliseconds since the epoch, by the clock of the file system. */
+  /** Milliseconds since the epoch, comparable with the times of the files. */
   readonly at: number;
 }
 

@@ -10,7 +10,7 @@ const logsKept = 3;
 
 /**
  * Copies a log of more than 10 MiB and truncates it: the workload has the file open for appending, so that it can't be
- * renamed. Removes the oldest copy. Lines written between the two steps are lost.
+ * renamed. Removes the oldest copy and the size records. Lines written between the two steps are lost.
  */
 export async function rotate(file: string): Promise<void> {
   if ((await logSize(file)) <= logBytesMax) return;

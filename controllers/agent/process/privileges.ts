@@ -20,7 +20,7 @@ export type BoxMode = 'root' | 'user';
 interface Owner {
   readonly uid: number;
   readonly gid: number;
-  /** All groups, if the user exists on the machine. */
+  /** All groups; absent if the gid was given, or the user does not exist on the machine. */
   readonly groups?: readonly string[];
 }
 

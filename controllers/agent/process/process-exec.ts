@@ -77,7 +77,7 @@ export interface ExecTarget {
  * Starts a command with the root, working directory, environment and rights of a running workload. script(1), which
  * every Debian has, provides the terminal, so that the daemon needs no native code. The command ends with the daemon.
  * @throws Error if the mounts of the workload are not set up in 10 seconds, the workload ended, or the node lacks
- * nsenter, setpriv or script
+ * nsenter, setpriv or, for a terminal, script
  */
 export async function execInProcess(target: ExecTarget, spec: ExecSpec): Promise<ExecProcess> {
   const { pid, mode, clock, privileges, filter, groups } = target;

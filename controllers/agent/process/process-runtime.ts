@@ -160,7 +160,7 @@ export class ProcessRuntime implements Runtime {
     const input = { binds, words, hidden: [...own, ...second], volumeDirectories, group };
     const files = await makeRunFolder(directory, input);
     this.#ends.forget(spec.id);
-    // A remaining watch belongs to an earlier workload, whose directory was removed.
+    // A remaining watch belongs to an earlier run, such as that of a workload whose directory was removed.
     this.#watches.unwatch(spec.id);
     const now = this.#options.clock.now();
     const from = { directory, files, logFile: this.logFile(spec.id), mode: mode.type, n, now };

@@ -30,7 +30,7 @@ export class RunEnds {
   readonly #ranOutOfMemory: (id: string) => boolean;
 
   /**
-   * @param ranOutOfMemory whether the kernel killed a process of the workload's last run because of its memory limit
+   * @param ranOutOfMemory whether the kernel killed a process of the workload's last run for lack of memory
    */
   constructor(ranOutOfMemory: (id: string) => boolean) {
     this.#ranOutOfMemory = ranOutOfMemory;

@@ -90,8 +90,8 @@ async function lastLine(file: string, offset: number): Promise<string> {
 }
 
 /**
- * The reason why a run was abandoned; empty if that was before its supervisor was spawned; undefined if it was not
- * abandoned.
+ * The reason why a run was abandoned; empty if an observation found that no supervisor had claimed it; undefined if it
+ * was not abandoned.
  */
 export function abandonedBecause(directory: string): string | undefined {
   return readIfExists(join(directory, 'claimed', 'abandoned'));

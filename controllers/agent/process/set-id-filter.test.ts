@@ -63,7 +63,7 @@ const conventions = [
   },
 ] as const;
 
-/** Arguments whose other values are all bits. */
+/** Arguments with a value at an index, and one before it. All bits of the others are set. */
 const at = (index: number, value: number, before = 0xffff_ffff): number[] =>
   Array.from({ length: 6 }, (_, n) =>
     n === index ? value : n === index - 1 ? before : 0xffff_ffff,

@@ -39,14 +39,14 @@ const architectureAt = 4;
 /** The lower half of an argument; both architectures are little-endian. */
 const argumentAt = (index: number): number => 16 + 8 * index;
 const setIdBits = 0o6000;
-/** O_CREAT and the bit of its own of O_TMPFILE. */
+/** O_CREAT, and the bit that only O_TMPFILE has. */
 const createBits = 0o100 | 0o20_000_000;
 
 const mode = (index: number): Rule => ({ type: 'mode', index });
 const create = (index: number): Rule => ({ type: 'create', index });
 /**
- * Calls with the same number everywhere: io_uring_setup, and openat2, whose mode is in memory. Programs use openat
- * instead where it does not exist. fchmodat2.
+ * Calls with the same number everywhere. io_uring_setup and openat2 do not exist for the program, because a filter
+ * can't read a mode in memory; programs use openat instead of openat2 then. The third call is fchmodat2.
  */
 const everywhere: Rules = {
   425: { type: 'absent' },
@@ -137,9 +137,9 @@ function blockOf({ audit, rules, end }: Convention): Instruction[] {
 }
 
 /**
- * A filter of system calls (seccomp) that creates no file with the bit of set-user-ID or set-group-ID, in the format of
- * the kernel; undefined for an architecture without a table. Without it a program could do so in any directory that it
- * reaches, also by a descriptor that a user of the machine passes to it.
+ * A filter of system calls (seccomp) with which a program can't set the bit of set-user-ID or set-group-ID of a file,
+ * in the format of the kernel; undefined for an architecture without a table. Without it a program could do so in any
+ * directory that it reaches, also by a descriptor that a user of the machine passes to it.
  * @param architecture as in `process.arch`
  */
 export function setIdFilter(architecture: string): Buffer | undefined {

@@ -35,8 +35,8 @@ const becomeWorkload = become(
 );
 
 /**
- * The environment for the programs that start a workload. It is fixed, and carries the workload's variables as values
- * that the shell sets last. `PATH` or `LD_PRELOAD` of a workload therefore affect no code outside of it.
+ * The environment for the programs that start a workload. It carries the workload's variables as values, which the
+ * shell sets last. `PATH` or `LD_PRELOAD` of a workload therefore affect no code outside of it.
  */
 export function carriedEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
   const whole = Object.entries({ PATH: programPath, ...env });

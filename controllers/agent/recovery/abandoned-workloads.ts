@@ -37,7 +37,7 @@ export class AbandonedWorkloads {
   async requestStop(isKnown: (uid: string) => boolean): Promise<StopProgress> {
     let checkInMs = Infinity;
     for (const { runtime, id } of await this.#find(isKnown)) {
-      this.#options.logger.warn('a workload whose instance no longer exists is stopped', { id });
+      this.#options.logger.warn('a workload without an instance on this node is stopped', { id });
       const progress = await runtime.requestStop(id, graceMs);
       if (progress.type === 'gone') await runtime.remove(id);
       else checkInMs = Math.min(checkInMs, progress.checkInMs);
@@ -54,7 +54,7 @@ export class AbandonedWorkloads {
     const abandoned = await this.#find(() => false);
     await Promise.all(
       abandoned.map(async ({ runtime, id }) => {
-        this.#options.logger.warn('a workload whose instance no longer exists is stopped', { id });
+        this.#options.logger.warn('a workload without an instance on this node is stopped', { id });
         await runtime.stop(id, Math.min(graceMs, budgetMs));
         await runtime.remove(id);
       }),

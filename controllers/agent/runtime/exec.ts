@@ -31,15 +31,18 @@ export interface ExecProcess {
   readonly output: AsyncIterable<ExecOutput>;
   /** Resolves when the command has ended. Rejects if its result can't be determined. */
   readonly exited: Promise<ExecExit>;
-  /** Resolves when the command accepts more input. */
+  /** Resolves when the command accepts more input, or reads none any more. */
   write(data: Buffer): Promise<void>;
   closeInput(): void;
   resize(size: TerminalSize): Promise<void>;
-  /** Signals the command and its descendants. Those whose parent has ended may be missed. */
+  /**
+   * Signals the command and the descendants that the runtime finds: in a container those whose parents run, otherwise
+   * the process group of the command, or the foreground process group of its terminal.
+   */
   signal(name: NodeJS.Signals): Promise<void>;
   /**
-   * Sends SIGHUP to the command and its descendants, and SIGKILL after 2 seconds. Those whose parent has ended may be
-   * missed.
+   * Sends SIGHUP to the command and its descendants, and SIGKILL after 2 seconds. Those whose parent has ended, or that
+   * have a process group of their own, may be missed.
    */
   kill(): void;
 }

@@ -10,11 +10,14 @@ export interface LogRequest {
   readonly signal: AbortSignal;
   /** Continue after this line; overrides `tail` and `since`. */
   readonly after?: LogCursor | undefined;
-  /** Only lines since this time, milliseconds since the epoch; a few earlier lines may be included. */
+  /**
+   * Only lines since this time, milliseconds since the epoch. Earlier lines are included if their times are not exactly
+   * known, as those of a process.
+   */
   readonly since?: number | undefined;
   /**
-   * Only lines until this time, milliseconds since the epoch; a few later lines may be included. Not with `follow` or
-   * `tail`.
+   * Only lines until this time, milliseconds since the epoch; later lines are included as with `since`. Not with
+   * `follow` or `tail`.
    */
   readonly until?: number | undefined;
 }
@@ -24,6 +27,6 @@ export interface LogLine {
   readonly content: string;
   /** The position after the line. */
   readonly cursor: LogCursor;
-  /** Time of the write, in RFC 3339; absent if unknown. */
+  /** Time of the write, in RFC 3339; for a process an estimate that is not earlier. Absent if unknown. */
   readonly time?: string;
 }

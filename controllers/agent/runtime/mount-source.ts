@@ -10,8 +10,8 @@ function baseOf(path: string, directories: readonly string[]): string {
 
 /**
  * Returns the path that a source of a mount must have once links are resolved. It differs from the source only in the
- * parent paths of directories that only the daemon writes to: workloads may write to all others, and replace a
- * directory by a link.
+ * path of the directory that only the daemon writes to: workloads may write to all others, and replace a directory by a
+ * link.
  * @param ownDirectories directories that only the daemon writes to
  * @throws Error of the file system if such a directory can't be resolved
  */

@@ -43,7 +43,10 @@ export interface WorkloadSpec extends WorkloadRights, WorkloadNetwork {
   readonly image?: string;
   /** The pull policy; default `missing`: only if the node does not have the image. */
   readonly imagePull?: 'missing' | 'always' | 'never';
-  /** Digest of the image of its previous run. It overrides the tag, unless the pull policy is `always`. */
+  /**
+   * Digest of the image of its previous run, or of another instance with the same template. It is preferred to the tag,
+   * unless the pull policy is `always`.
+   */
   readonly pinnedImage?: string;
   /** The program and its first arguments. If empty, the entry point of the image is used. */
   readonly command: readonly string[];
@@ -70,7 +73,7 @@ export type WorkloadState =
       readonly state: 'startFailed';
       readonly run: number;
       readonly message: string;
-      /** The cause, if it is not the command. */
+      /** Set if the image could not be pulled; absent for all other causes. */
       readonly reason?: 'ImagePullFailed';
     }
   | {
@@ -104,9 +107,9 @@ export type WorkloadState =
   | {
       readonly state: 'exited';
       readonly run: number;
-      /** Undefined if its supervisor ended too, for example by a power failure. */
+      /** Undefined if it was not recorded, for example because its supervisor ended too (power failure). */
       readonly exitCode: number | undefined;
-      /** The error of a command that was not executed; absent if it was. */
+      /** The reason why the command was not executed, such as its error or that of a mount; absent if none is known. */
       readonly refused?: string;
       /** The cause of the end if it is not the command itself: the kernel, or a restart of the engine. */
       readonly reason?: 'OOMKilled' | 'EngineRestarted';
@@ -153,8 +156,8 @@ export interface Runtime {
   /** Ids of all workloads that were started and not removed, including those of earlier daemon processes. */
   workloads(): Promise<readonly string[]>;
   /**
-   * Requests the end of the workload, once. A call `graceMs` after the first one kills it, also after a restart of the
-   * daemon. Does not wait.
+   * Requests the end of the workload, once, and ends the commands of {@link exec} in it. A call `graceMs` after the
+   * first one kills it, also after a restart of the daemon. Does not wait for the end.
    * @throws Error if it survives SIGKILL
    */
   requestStop(id: string, graceMs: number): Promise<StopProgress>;
@@ -162,11 +165,11 @@ export interface Runtime {
   stop(id: string, graceMs: number): Promise<void>;
   /** Removes the runs and the log of an ended workload. No-op for an unknown id. */
   remove(id: string): Promise<void>;
-  /** The retained output of all runs. @throws Error if it can't be read */
+  /** The requested part of the retained output of all runs. @throws Error if it can't be read */
   readLog(id: string, request: LogRequest): AsyncIterable<LogLine>;
   /** The output of the previous run; undefined if there is none, or its start is unknown. */
   readPrevious(id: string): Promise<AsyncIterable<LogLine> | undefined>;
-  /** Limits the disk space of a workload's output. */
+  /** Limits the disk space of a workload's output, and records its size for reads by time; no-op for containers. */
   housekeep(id: string): Promise<void>;
   /**
    * Runs a command inside a running workload; absent if the runtime does not support it.

@@ -5,8 +5,8 @@
 # Reads $directory, $newline, $hidden and, in in_volume, $volumes.
 # Sets the results $resolved, $found and $words, and uses $above, $line, $word, $private and $volume.
 
-# Sets $resolved to the path without symbolic links. Empty if the path has a link and more than its last component is
-# missing.
+# Sets $resolved to the path without symbolic links. Empty if the path has a link, a // or a . or .. component, and more
+# than its last component is missing.
 resolve() {
   resolved=$1
   case $1/ in
@@ -66,6 +66,7 @@ hidden_from_it() {
 }
 
 # Sets $words to the absolute paths among the arguments, as given and without links, each between a newline and a slash.
+# The path / and paths with a newline are omitted.
 find_words() {
   words=$newline
   for word; do

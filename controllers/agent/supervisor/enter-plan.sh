@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # Part of enter.sh, which sources it: which mounts of the host the workload gets, and tables of mounts that one program
-# makes at once. The table that is being written is descriptor 3, which enter.sh or own_directory opens and make_planned
-# closes. Only make_planned mounts.
+# makes at once. The table that is being written is descriptor 3, which enter.sh or own_directory opens, and
+# make_planned or own_directory closes. Of the functions here only make_planned mounts.
 #
 # Reads $user, $words, $hidden, $listed, $tab and $newline.
 # Sets the results $kept, $dropped, $flags, $options, $shared and $word, and uses $line, $line_target, $target, $list,
@@ -48,7 +48,8 @@ cover_shared() {
   done
 }
 
-# Sorts the host's mounts into two lists of paths, each path between newlines.
+# Sorts the host's mounts, except those at /, /tmp and /var/tmp, into the lists of paths $kept and $dropped, each path
+# between newlines. Sets $flags to the options of all mounts.
 sort_mounts() {
   kept=$newline
   dropped=$newline

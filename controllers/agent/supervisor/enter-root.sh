@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # Part of enter.sh, which sources it: the root of the run. mirror plans it while the root is that of the host: the
-# entries of that root, with a /proc, /sys, /dev and /run of the run, and with its directories of temporary files. It
-# creates mount points on tmpfs only, and the directories of temporary files in the folder of the run. own_directory
-# of enter-volumes.sh calls make_entries too, after the change of root.
+# entries of that root, with a /proc, /sys, /dev and /run of the run, and with its directories of temporary files. The
+# /proc and the /run are mounted at once. It creates mount points on tmpfs only, and the directories of temporary files
+# in the folder of the run. own_directory of enter-volumes.sh calls make_entries too, after the change of root.
 #
 # Reads $directory, $user, $kept, $dropped, $hidden and $newline. Expects set -f, and allows globbing for its own
 # patterns only. Sets $from and $to for mirror, and uses $entry, $name, $below, $dev, $run, $own and $options.
@@ -20,7 +20,8 @@ show_temporary() {
   plan "$own/tmp" "$2" none "bind,nosuid,nodev$options"
 }
 
-# A /proc of its own at $1: it shows the processes of this pid namespace, and changes nothing of the machine.
+# Mounts a /proc of its own at $1: it shows the processes of this pid namespace, and changes nothing of the machine.
+# Where an ordinary user can't mount one, plans to show that of the machine.
 make_proc() {
   if ! mount -t proc -o nosuid,nodev,noexec proc "$1" 2>/dev/null; then
     echo "kedge: this machine lets an ordinary user mount no /proc: the workload sees the processes of the machine" >&2
@@ -157,8 +158,8 @@ make_entries() {
   set -f
 }
 
-# Shows every entry of directory $1 of the host (or "" for its root) in directory $2, which is ours.
-# Further arguments are directories to make there.
+# Plans to show the entries of directory $1 of the host (or "" for its root) in directory $2, which is ours. Omitted
+# mounts and files of the daemon are empty there. Further arguments are directories to make there.
 mirror() {
   make_entries "$@"
   set +f

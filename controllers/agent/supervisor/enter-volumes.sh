@@ -96,8 +96,8 @@ enter_source() {
   done
 }
 
-# Sets $programs to the directories of the programs of the machine and of their libraries without links, one a line.
-# Missing directories are included, because a volume could be mounted there.
+# Sets $programs to the directories of PATH and of the libraries in /usr/local, without links, one a line. Missing
+# directories are included, because a volume could be mounted there.
 find_programs() {
   programs=
   searched=$PATH:/usr/local/lib:/usr/local/lib32:/usr/local/lib64

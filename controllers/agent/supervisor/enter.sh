@@ -6,7 +6,8 @@
 # run, and the missing directories of a subPath in a volume.
 #
 # The workload gets only those mounts of the host that belong to the system (see system_mount) or have its working
-# directory or its command. Others stay out, because a mount namespace keeps every mount in it busy.
+# directory, its command or an absolute path among its arguments. Others stay out, because a mount namespace keeps every
+# mount in it busy. An ordinary user can't omit all of them (see show_directory).
 #
 # Each start runs this script, so it starts few programs: one for many files or mounts instead of one for each, and
 # builtins where possible.

@@ -4,9 +4,9 @@
 #
 # usage: supervise.sh RUN_DIRECTORY root|user WORKING_DIRECTORY COMMAND [ARGUMENT...]
 #
-# RUN_DIRECTORY holds: binds, hidden, shared, privileges, filter and groups (in), claimed/ (with supervisor and lock), errors, code, pid
-# and exit (out). Standard output is the log.
-# The environment is fixed: the workload's variables are values of KEDGE_ENV_<n> in it.
+# RUN_DIRECTORY holds: binds, hidden, shared, privileges, filter and groups (in), claimed/ (with supervisor and lock),
+# errors, refused, code, pid and exit (out). Standard output is the log.
+# In the environment, the workload's variables are values of KEDGE_ENV_<n>.
 set -u
 directory=$1
 mode=$2
@@ -45,8 +45,8 @@ user) set -- --user --map-current-user --keep-caps --propagation slave -- /bin/s
 *) exit 2 ;;
 esac
 
-# This subshell writes its pid once it handles signals, and ends with the program that waits for it.
-# Its messages about the end of a killed process are in no log.
+# Process 1 of the sandbox writes its pid once it handles signals, and is killed with unshare(1), which waits for it.
+# Messages of this subshell about the end of a killed process are in no log.
 # It joins the control groups of its limits first: this script, which records its end, is in none of them.
 (
   if [ -f "$directory/groups" ]; then

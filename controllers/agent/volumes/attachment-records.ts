@@ -41,7 +41,7 @@ export class AttachmentRecords {
    * Reserves the volume before any driver call. The commit checks the obstacles again, so that only one of two claims
    * succeeds. The checks include the attachments of `twins`, the other volumes with the same storage.
    * @returns the obstacle; undefined once the volume is reserved
-   * @throws DriverError Unavailable if the volume was deleted
+   * @throws DriverError Unavailable if the volume was deleted or recreated
    */
   async reserve(
     volume: Volume,
@@ -155,7 +155,7 @@ export class AttachmentRecords {
     });
   }
 
-  /** V15, V20: removes the claim of this node. Without claims the volume becomes Available. */
+  /** V15, V20: removes the claim of this node. A Bound or Stalled volume without claims becomes Available. */
   async released(volume: Volume, claim: string): Promise<void> {
     const { clock, node } = this.#options;
     const now = timestamp(clock);

@@ -44,7 +44,10 @@ export class HeldVolumes {
     }
   }
 
-  /** Volumes with the storage of a volume, including itself. Waiting for one of them means waiting for all. */
+  /**
+   * Cached volumes with the storage of a volume, including itself if it is cached. Waiting for one of them means
+   * waiting for all.
+   */
   onStorageOf(volume: Volume): readonly Volume[] {
     const { lister }: SharedInformer<Volume> = this.#options.manager.informer(volumes);
     return lister.byIndex('storage', this.storageOf(volume));

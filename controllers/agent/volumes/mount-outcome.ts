@@ -12,7 +12,7 @@ export type MountOutcome =
       readonly mount: InstanceMount;
       /** Directory on this node. */
       readonly source: string;
-      /** Directory relative to the source, resolved by the runtime at the mount. Absent: the source itself. */
+      /** Directory relative to the source, resolved by the runtime at the mount. Absent or empty: the source itself. */
       readonly subPath?: string;
     }
   | {

@@ -22,7 +22,7 @@ export interface OwnedRoot {
   /** The path of the volume's content. */
   readonly root: string;
   readonly signal: AbortSignal;
-  /** Used if this process may not change the owner. */
+  /** Used if this process may not change the owner, and the mount has no subPath. */
   readonly changeOwner?: ChangeOwner | undefined;
 }
 

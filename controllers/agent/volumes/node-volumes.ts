@@ -36,7 +36,7 @@ export interface PreparedMount {
   readonly source: string;
   /** The directory of the host that is bound at the source, for users. Absent for volumes of other drivers. */
   readonly shown?: string;
-  /** Directory inside the source, which is resolved at the mount; absent for the source itself. */
+  /** Directory inside the source, which is resolved at the mount; absent or empty for the source itself. */
   readonly subPath?: string;
   readonly devicePath: string;
   readonly formatted: boolean;

@@ -199,7 +199,7 @@ export class VolumeManager {
     if (!pending) await this.#records.grown(volume);
   }
 
-  /** Volumes with the storage of a volume, including itself. Waiting for one of them means waiting for all. */
+  /** See {@link HeldVolumes.onStorageOf}. */
   onStorageOf(volume: Volume): readonly Volume[] {
     return this.#held.onStorageOf(volume);
   }
@@ -278,7 +278,7 @@ export class VolumeManager {
     for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
 
-  /** Releases all volumes of this node within the budget, except those that a claim in `busy` uses. Logs failures. */
+  /** Removes mounts of force-detached volumes, then releases all volumes within the budget, except those of `busy`. */
   async tearDown(budgetMs: number, busy: ReadonlySet<string>): Promise<void> {
     await this.#times.limited((signal) =>
       this.#leftovers.removeUnused(busy, this.#held.attachedHere(), signal),

@@ -24,7 +24,7 @@ new Worker(\`
 describe('a signal for a command in a container', () => {
   const id = 'a'.repeat(64);
   const shell = 'b'.repeat(64);
-  // Part of the cgroup of each process, as the id of a container is of that of its processes.
+  // Contained in the cgroup of every process, as the id of a container is in those of its processes.
   const record = { id, container: '/' };
   const { signal } = new AbortController();
   let child: ChildProcess | undefined;
@@ -34,7 +34,7 @@ describe('a signal for a command in a container', () => {
     throw Object.assign(new Error('kill EPERM'), { code: 'EPERM' });
   };
 
-  /** An engine with a command, which runs a shell in a container with a result. */
+  /** An engine with a running command. A shell in its container ends with `exitCode`, and is noted in `ran`. */
   function engine(pid: number, exitCode: number): { exec: EngineExec; ran: unknown[] } {
     const ran: unknown[] = [];
     const socket = new Duplex({ read: () => undefined, write: (_data, _encoding, next) => next() });

@@ -13,7 +13,7 @@ import { execInContainer } from './container-exec.js';
 
 describe('a command in a container that its caller does not get', () => {
   const id = 'a'.repeat(64);
-  // Part of the cgroup of each process, as the id of a container is of that of its processes.
+  // Contained in the cgroup of every process, as the id of a container is in those of its processes.
   const container = '/';
   const { signal } = new AbortController();
   let clock: FakeClock;

@@ -10,7 +10,8 @@ const triesMax = 11;
 
 /**
  * Kills a command whose start the engine did not answer: the engine may start it later, and nothing would read its
- * output. Returns whether the command has ended; false if it was not seen to start, or the signal aborts.
+ * output. Returns whether the command has ended; false if its end was not observed within all tries, or the signal
+ * aborts.
  */
 export async function endUnanswered(
   {

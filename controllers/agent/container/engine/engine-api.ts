@@ -10,7 +10,7 @@ import {
   EngineTransport,
 } from './engine-transport.js';
 
-/** Deadline for reading the version before a call: at most that of the call. */
+/** Deadline for reading the version before a call, in addition to that of the call. */
 const versionMs = 20_000;
 
 /** A call without the version in its path. */

@@ -8,7 +8,8 @@ import { engineAbsent, engineStopped } from '../../../messages/starts.js';
  * - `Cancelled`: as `Broken`, by the caller's signal
  * - `Unsupported`: the engine supports no version of the API that this client supports
  * - `Malformed`: the answer can't be parsed
- * - the others: the engine refused the call, by its HTTP status
+ * - the others: the engine refused the call, by its HTTP status; `Failed` also for an error in the stream of an answer,
+ *   and for a tar archive that can't be loaded
  */
 export type EngineErrorKind =
   | 'Unreachable'

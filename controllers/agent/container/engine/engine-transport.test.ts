@@ -25,7 +25,7 @@ describe('EngineTransport', () => {
     for (const name of ['first', 'second']) await writeFile(join(store, `${name}.cjs`), '');
     await symlink(store, join(directory, 'linked'));
     const { resolve } = createRequire(join(directory, 'program.cjs'));
-    // The loader remembers the folders above. Of these it does not ask the system again what they are.
+    // The loader caches the status of the folders above, and does not read it again.
     expect(resolve('./packages/first.cjs')).to.equal(join(store, 'first.cjs'));
     engine.answer = (_request, response) => json(response, 200, []);
     const transport = new EngineTransport(engine.socketPath, systemClock);

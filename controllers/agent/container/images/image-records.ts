@@ -22,7 +22,7 @@ const namesMax = 100;
 
 /**
  * Durable records of the images that Kedge pulled or loaded on this node, one file per image. Images without a record
- * belong to other users of the engine and are never removed.
+ * belong to other users of the engine and are not pruned.
  */
 export class ImageRecords {
   readonly #directory: string;
@@ -78,7 +78,7 @@ export class ImageRecords {
     return new Set(ids.filter((id) => !own.has(id)));
   }
 
-  /** Records the pull or load of an image under a name. An earlier record keeps its names and its origin. */
+  /** Records the pull or load of an image under a name. An earlier record keeps its last 99 names and its origin. */
   async brought(id: string, name: string, origin: ImageOrigin, now: number): Promise<void> {
     const before = await this.find(id);
     const names = [...new Set([...(before?.names ?? []), name])].slice(-namesMax);

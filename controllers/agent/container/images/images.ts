@@ -30,7 +30,7 @@ export interface WantedImage {
   /** The image reference in its service. */
   readonly name: string;
   readonly policy: ImagePull;
-  /** The digest of the previous run, see {@link ProvidedImage.digest}. */
+  /** The {@link ProvidedImage.digest} of the previous run, or of another instance with the same template. */
   readonly pinned?: string | undefined;
 }
 

@@ -21,7 +21,7 @@ const explainedMs = 10_000;
 const recordedEveryMs = 1_000;
 /** Deadline of a search, including the wait for its turn. */
 const answerMs = 5_000;
-/** Maximum concurrent searches: each is a connection that is open for up to a second. */
+/** Maximum concurrent searches: each is a connection that is usually open for 2 seconds. */
 const searchesMax = 16;
 /** Maximum number of ended containers whose result is cached. */
 const knownMax = 10_000;

@@ -58,8 +58,8 @@ export class EngineStarts {
   }
 
   /**
-   * Whether a stop or a restart of the engine, or a reboot of the machine, ended the container of a run. Undefined for
-   * an end that no observed outage and no reboot explains, if the start time of the engine is unknown.
+   * The cause of the end of the container of a run: a stop or a restart of the engine, or a reboot of the machine.
+   * Undefined for another cause, and for one that only the start time of the engine shows if that is unknown.
    * @throws EngineError
    */
   async ended(

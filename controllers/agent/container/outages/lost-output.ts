@@ -4,8 +4,8 @@ import type { EngineOutages } from './engine-outages.js';
 const timeOf = (ms: number): string => new Date(ms).toISOString();
 
 /**
- * The line that replaces the last output of a container that ended during an outage of the engine, which does not
- * record it. Undefined for a running container, and for one that ended while the engine was available.
+ * The line that reports that the last output of a container may be missing: it ended during an outage of the engine,
+ * which does not record it. Undefined for a running or removed container, and for one that ended at another time.
  * @throws EngineError
  */
 export async function lostOutput(

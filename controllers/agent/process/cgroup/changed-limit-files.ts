@@ -60,7 +60,7 @@ function changedLimitFiles(limits: readonly Limit[]): string | undefined {
   return `limits of the process were changed, and not by Kedge: ${differences.join(', ')}; as root, ${restoring} restores them, as does a restart of the instance`;
 }
 
-/** The limits in the folder of a running process. */
+/** The reason why limits of a running process are not enforced, and their changes, by the folder of its run. */
 export function limitsNotes(
   directory: string,
 ): Pick<Extract<WorkloadState, { state: 'running' }>, 'unenforced' | 'changedLimits'> {

@@ -20,7 +20,7 @@ const boxProcesses = 4;
 /** The kernel's bound of weights (v2). */
 const weightMax = 10_000;
 
-/** Converts shares of v1 to a weight of v2, as container engines do. */
+/** Converts shares of v1 to a weight of v2, by the formula of Kubernetes (KEP 2254). */
 function weightOf(shares: number): number {
   return 1 + Math.floor(((shares - sharesMin) * (weightMax - 1)) / (sharesMax - sharesMin));
 }

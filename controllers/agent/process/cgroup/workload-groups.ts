@@ -189,7 +189,7 @@ export class WorkloadGroups {
     return (await this.#existing(id)).map((folder) => join(folder, 'cgroup.procs'));
   }
 
-  /** Whether the kernel killed a process of the workload because the workload exceeded its memory limit. */
+  /** Whether the kernel killed a process of the workload for lack of memory: at its limit, or of the whole machine. */
   ranOutOfMemory(id: string): boolean {
     const version = this.#versionNow();
     const file = version === 'v1' ? 'memory.oom_control' : 'memory.events';

@@ -24,7 +24,7 @@ export interface VolumeUse {
   readonly isOwn: boolean;
 }
 
-/** The numbers for status and metrics. Those of the files are undefined before the first measurement. */
+/** The numbers for status and metrics. Those of the files of a directory are undefined if they were not measured. */
 export function reportedUse({ fileSystem, files, isOwn }: VolumeUse): {
   readonly usedBytes: bigint | undefined;
   readonly usedInodes: bigint | undefined;

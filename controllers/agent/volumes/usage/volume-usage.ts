@@ -95,7 +95,10 @@ export class VolumeUsage implements Runnable {
     }
   }
 
-  /** Measures every mounted volume once, sequentially, and writes its use into its status. */
+  /**
+   * Measures every mounted volume once, sequentially, and writes its use into its status if it has changed enough. The
+   * files of a directory are counted at most every `volumeFilesMs`.
+   */
   async measure(): Promise<void> {
     const { attached, host, node, store } = this.#options;
     const mounts = new Set((await host.mounts()).map(({ target }) => target));
