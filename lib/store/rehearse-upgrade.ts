@@ -108,14 +108,29 @@ export async function rehearseUpgrade(
   options: RehearsalOptions,
   work: (store: EmbeddedStore) => Promise<void> = () => Promise.resolve(),
 ): Promise<UpgradeReport> {
-  const { copiedBeforeMigration = [], fileSystem: files = nodeFileSystem } = options;
+  const { fileSystem: files = nodeFileSystem } = options;
   const id = (options.random ?? systemRandom).uuid();
   const rehearsal = join(options.scratch, `kedge-upgrade-${id}`);
   const lock = await lockDirectory(directory);
   try {
     await copyInto(files, directory, rehearsal);
-    const found = await inspect(join(rehearsal, databaseName));
-    const store = await openStore({ engine: new LevelEngine({ directory: rehearsal }) });
+    return await rehearseOn(rehearsal, directory, options, work);
+  } finally {
+    await files.remove(rehearsal);
+    await lock.release();
+  }
+}
+
+/** Upgrades a copy of a store. Its errors are about the store: they name `directory` instead of the copy. */
+async function rehearseOn(
+  copy: string,
+  directory: string,
+  { copiedBeforeMigration = [], fileSystem: files = nodeFileSystem }: RehearsalOptions,
+  work: (store: EmbeddedStore) => Promise<void>,
+): Promise<UpgradeReport> {
+  try {
+    const found = await inspect(join(copy, databaseName));
+    const store = await openStore({ engine: new LevelEngine({ directory: copy }) });
     try {
       const { objects, records, revision } = await store.verify();
       await work(store);
@@ -140,10 +155,7 @@ export async function rehearseUpgrade(
       await store.close();
     }
   } catch (error) {
-    throw aboutStore(error, rehearsal, directory);
-  } finally {
-    await files.remove(rehearsal);
-    await lock.release();
+    throw aboutStore(error, copy, directory);
   }
 }
 

@@ -93,4 +93,17 @@ describe('the rehearsal of an upgrade', () => {
     expect(error).to.include({ code: 'DataLoss' });
     expect(String(error)).to.include(directory).and.not.include(scratch);
   });
+
+  it("names the directory of the copy that can't be written", async () => {
+    const store = await openStore({ engine: new LevelEngine({ directory }) });
+    await store.close();
+    const full = Object.assign(new Error('ENOSPC: no space left'), { code: 'ENOSPC' });
+    const fileSystem = { ...nodeFileSystem, copyFile: () => Promise.reject(full) };
+    const error: unknown = await rehearseUpgrade(directory, { scratch, fileSystem }).catch(
+      (e: unknown) => e,
+    );
+    expect(error).to.include({ reason: 'ScratchUnwritable' });
+    expect(String(error)).to.include(`${directory} can't be copied to ${scratch}`);
+    expect(await readdir(scratch)).to.deep.equal([]);
+  });
 });
