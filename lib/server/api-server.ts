@@ -132,7 +132,7 @@ export class ApiServer {
     this.#sessions = new Sessions({
       authenticator,
       authorizer,
-      changes: this.#builtIn && ((signal) => rightsChanges(store, signal, nodes)),
+      changes: authenticator.recheck && ((signal) => rightsChanges(store, signal, nodes)),
       clock,
       logger,
     });

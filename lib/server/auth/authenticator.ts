@@ -30,7 +30,8 @@ export interface Authentication {
   /** Returns the identity of a caller. @throws StatusError Unauthenticated */
   authenticate(header: string | undefined): Promise<Identity>;
   /**
-   * Authenticates the caller of an open stream again. Absent: the caller stays authenticated until its token expires.
+   * Authenticates the caller of a stream again: when the stream begins, and after changes of users, tokens, policies and
+   * nodes in the store. Then its right is checked again too. Absent: the stream ends only when its token expires.
    * @throws StatusError Unauthenticated
    */
   recheck?(identity: Identity): Promise<Identity>;

@@ -160,7 +160,7 @@ export class Dispatcher {
   }
 
   /**
-   * A server stream. It is authorized before the first answer, and again whenever the right may have been revoked.
+   * A server stream. It is authorized before the first answer, and ends when its right ends; see {@link Sessions}.
    */
   stream(method: MethodInfo, context: CallContext, given: JsonObject): AsyncIterable<JsonObject> {
     const request = this.#rights.normalized(method, given);

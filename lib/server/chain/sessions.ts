@@ -21,7 +21,7 @@ import { PacedEnds, StreamEnd } from './paced-ends.js';
 export interface SessionOptions {
   readonly authenticator: Authentication;
   readonly authorizer: AccessControl;
-  /** Yields whenever a right may have been revoked. Absent: only expiry ends a session. */
+  /** Yields whenever a right may have been revoked. Absent: rights are checked only when a session begins. */
   readonly changes?: ((signal: AbortSignal) => AsyncIterable<void>) | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -78,8 +78,9 @@ function renarrowed(): StatusError {
 }
 
 /**
- * Open streams with their rights: a stream ends with an error as soon as its token expires or is revoked, its user
- * is deleted, or no policy allows it any more.
+ * Open streams with their rights: a stream ends with an error as soon as its token expires. With `changes` and an
+ * authenticator that has `recheck`, it also ends as soon as its token is revoked, its user is deleted, or no policy
+ * allows it any more.
  *
  * Their number is bounded. Beyond the limit, the account with the most streams loses its latest one, or is refused.
  */
