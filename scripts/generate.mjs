@@ -1,6 +1,6 @@
-// Generates TypeScript and the descriptor set from the .proto files.
-// `--check` generates into a temporary folder and fails if the result differs from the committed files.
-// `--baseline` also records the API as released: `npm run check` refuses changes that break it.
+// Generates TypeScript, the descriptor set and the reference pages of services from the .proto files. `--check`
+// generates into a temporary folder and fails if the result differs from the committed files. `--baseline` also records
+// the API as released: `npm run check` refuses changes that break it.
 import { execFileSync } from 'node:child_process';
 import {
   cpSync,

@@ -1,4 +1,5 @@
-// Writes the types for controllers, and the .proto annotations of the fields of kinds as data.
+// Builds the text of the types for controllers, and of the .proto annotations of the fields of kinds as data.
+// generate.mjs writes it.
 import { createFileRegistry, getOption, ScalarType } from '@bufbuild/protobuf';
 import { FieldOptions_JSType } from '@bufbuild/protobuf/wkt';
 

@@ -208,9 +208,10 @@ function readTotals(file) {
 
 /**
  * Runs all parts regardless of failures, and prints the sum and each failure. Exits with 1 if one failed. One part more
- * runs at a time than the machine has processors, since parts wait for processes and timers. While they leave
- * processors idle, further ones start, at most one for each processor. Prints the share of time for which the
- * processors were busy: the run is faster if parts do less work where it is high, and if they wait less where it is low.
+ * runs at a time than the machine has processors, but at most five, since parts wait for processes and timers. While
+ * they leave processors idle, further ones start, at most one for each processor. With one processor the parts run one
+ * after the other. Prints the share of time for which the processors were busy: the run is faster if parts do less work
+ * where it is high, and if they wait less where it is low.
  */
 export async function runParts(parts, args = [], { busy = busyMs, everyMs = loadMs } = {}) {
   const empty = parts.filter(({ specs }) => specs.length === 0);

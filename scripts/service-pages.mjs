@@ -1,4 +1,4 @@
-// Writes the reference pages of services from the .proto files.
+// Builds the text of the reference pages of services from the .proto files. generate.mjs writes it.
 import { createFileRegistry, getOption, ScalarType } from '@bufbuild/protobuf';
 
 /** Pages by file name, one per service: methods with their paths, and the messages they use. */

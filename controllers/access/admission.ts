@@ -88,7 +88,10 @@ function isAsBefore(policy: Policy, before: Policy): boolean {
   );
 }
 
-/** Rules of policies: the built-in ones belong to the release, and writers can grant only their own rights. */
+/**
+ * Rules of policies: the built-in ones belong to the release, writers can grant only their own rights, and a policy
+ * that a user has can't be deleted.
+ */
 export function policyRules(): AdmissionRules<Policy> {
   return {
     async validate(context, policy, before) {

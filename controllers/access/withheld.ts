@@ -25,8 +25,8 @@ export interface NodeWrite<T> {
 }
 
 /**
- * The status fields of a volume that its node reports. The node may not write the others, because rights and decisions
- * of controllers depend on them.
+ * The status fields of a volume that each node with access to it may write. A node that has its data also writes those
+ * of {@link reportedOfVolume}. Rights and decisions of controllers depend on the others.
  */
 const reported: ReadonlySet<string> = new Set([
   'status',

@@ -24,8 +24,8 @@ export interface ReportedEvent {
 }
 
 /**
- * The cause of an object's problem and its remedy; undefined without a problem. If no condition and no driver
- * error explains it, the last warning among the object's events does.
+ * The cause of an object's problem and its remedy; undefined without a problem. If no condition and no driver error
+ * explains it, the last event of the object does, if it is a warning.
  * @param events newest first
  */
 export function explain(

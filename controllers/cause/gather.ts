@@ -31,7 +31,10 @@ export interface Reader {
   ) => Promise<readonly Readable[K][]>;
 }
 
-/** All objects that explain the objects of a namespace. @param namespace `-` for all */
+/**
+ * The objects of a namespace and those without one, which explain the objects of the namespace. Objects of other
+ * namespaces are missing. @param namespace `-` for all
+ */
 export async function worldOfNamespace(reader: Reader, namespace: string): Promise<World> {
   const lists = Object.entries(readKinds).map(
     async ([kind, list]) => [list, await reader.list(kind as ReadKind, namespace)] as const,
@@ -75,7 +78,7 @@ async function all<K extends keyof Readable>(
   );
 }
 
-/** The dependencies of volumes: their classes, snapshots and holders. */
+/** The dependencies of volumes: their classes, snapshots and holders, and all nodes. */
 async function aroundVolumes(reader: Reader, volumes: readonly Volume[]): Promise<World> {
   const [classes, users, sources, copies, nodes] = await Promise.all([
     classesOf(

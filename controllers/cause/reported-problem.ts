@@ -94,8 +94,9 @@ function failedAttachment(object: Volume | Snapshot): ReportedProblem | undefine
 
 /**
  * The cause in the status of a volume or snapshot: its failure, else its refused storage root, else the error of its
- * last driver call, else an unmet condition. An object that is being deleted reports the wait of its deletion first.
- * Undefined without a problem.
+ * last driver call, else an unmet condition. An object with a settled status has only the failed call of an attachment,
+ * else an unmet condition. An object that is being deleted reports the wait of its deletion first. Undefined without a
+ * problem.
  */
 export function problemOfStorage(object: Volume | Snapshot): ReportedProblem | undefined {
   const { status, conditions, failureMessage = '', lastOperation } = object;

@@ -26,7 +26,8 @@ const seen = [...plurals('read'), ...readable];
 /** Policies of every cluster that name its kinds, beside those of the library. */
 export const accessPolicies: BuiltinPolicies = {
   readwrite: {
-    description: 'Read and write workloads and storage; read the rest of the cluster',
+    description:
+      'Read and write workloads, volumes, snapshots, secrets and configmaps; read the kinds that readonly reads',
     rules: [
       {
         resources: written,
@@ -39,7 +40,8 @@ export const accessPolicies: BuiltinPolicies = {
     ],
   },
   readonly: {
-    description: 'Read everything except tokens, users, policies and the values of secrets',
+    description:
+      'Read all kinds except tokens, users, policies and registries, without the values of secrets',
     rules: [{ resources: [...written, ...seen], verbs: read, namespaces: all }],
   },
   node: {

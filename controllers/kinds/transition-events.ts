@@ -45,8 +45,8 @@ function remembered({ status, failureMessage, conditions, metadata, name }: Obse
 }
 
 /**
- * Writes an event for every stored transition of controllers and agents. It reads the log, because a cache would
- * coalesce two consecutive changes.
+ * Writes events for the stored transitions of kinds with `troubledPhases`. Those beyond the rate limit of the recorder
+ * and those during a failed watch have none. It reads the log, because a cache would coalesce two consecutive changes.
  */
 export class TransitionEvents implements Runnable {
   readonly name = 'events';

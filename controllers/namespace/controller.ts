@@ -83,7 +83,7 @@ class NamespaceReconciler {
       if (!current) return done();
       if (remaining.length > 0) {
         this.#note(txn, current, remainingCondition(remaining));
-        // Every change of the content queues its namespace; this is an additional check.
+        // Changes of services, instances, snapshots and volumes queue their namespace; this is an additional check.
         return requeueAfter(policy.namespaceRecheckMs);
       }
       if (!(await isEmpty(txn, namespace.name))) return requeueAfter(0);

@@ -2,7 +2,8 @@
  * Nodes: registration, heartbeats and removal.
  *
  * Guarantees:
- * - A process becomes the agent of a node only if the node has no other live agent.
+ * - A process becomes the agent of a node only if the node has no other live agent. The process of the store does not
+ *   wait: it replaces the other one.
  * - A node without a heartbeat for `nodeSilentMs` becomes NotReady. The time is measured by the clock of the
  *   controller.
  *

@@ -99,7 +99,7 @@ export class NodeRegistration implements Runnable {
 
   /**
    * Reports the stop of the node once no driver calls for it are running, so that other nodes may attach its volumes.
-   * If a call may still run, sends no report: the node becomes silent instead.
+   * If a call may still run, or the budget is spent, sends no report: the node becomes silent instead.
    */
   async stop(budgetMs: number): Promise<void> {
     this.#stop.abort();

@@ -62,7 +62,11 @@ export const policyValues = {
     10 * minute,
     'run time after which a workload is restarted without backoff',
   ),
-  failedRecheckMs: wait(15 * minute, 'retry interval of a Failed volume', minute),
+  failedRecheckMs: wait(
+    15 * minute,
+    'retry interval of a Failed volume, and of a place without capacity',
+    minute,
+  ),
   stalledProbeMs: wait(
     30 * second,
     'shortest probe interval of the outcome of a Stalled volume',
@@ -116,7 +120,7 @@ export const policyValues = {
   ),
   nodeGoneMs: wait(
     minute,
-    'time without its node object after which an agent stops its workloads and releases its volumes',
+    'time without its object after which a node counts as deleted: its volumes are detached',
     2 * second,
   ),
   workloadProbeMs: wait(
@@ -144,7 +148,7 @@ export const policyValues = {
     100,
   ),
   logProbeMs: wait(250, 'probe interval of a followed log that does not exist yet'),
-  eventRetryMs: wait(second, 'wait before the event recorder restarts', 100),
+  eventRetryMs: wait(second, 'wait before a failed watch for events is restarted', 100),
 } as const satisfies Readonly<Record<string, PolicyValue>>;
 
 /** Names of the policy's values. */

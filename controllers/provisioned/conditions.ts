@@ -5,9 +5,9 @@ import type { CallingProcess } from './calling-process.js';
 export const waitsReason = 'WaitsForNode';
 
 /**
- * Type of a condition of an object that is being deleted. Its message names the awaited event. It is True once
- * the node that had the data reports the deletion, and then the controller removes the finalizer. The condition
- * is for people: requests to a node are in other status fields, which only the controller writes.
+ * Type of a condition of an object that is being deleted. Its message names the awaited event. It is True once the node
+ * that had the data reports the deletion, and then the controller removes the finalizer. Other reasons and messages of
+ * the condition are for people: requests to a node are in other status fields, which only the controller writes.
  */
 export const deletedCondition = 'Deleted';
 

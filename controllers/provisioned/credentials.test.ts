@@ -95,7 +95,7 @@ describe('the credentials of a volume', () => {
       const captured = { driverParameters: all, ownParameters: ['sessionToken'] };
       const renewed = capturedBeside(temporary, captured, { sessionToken: 'new' });
       expect(renewed).to.deep.equal(pair);
-      // Of an earlier release it is not known what the class gave.
+      // For an object of an earlier release it is not known what the class gave.
       const unknown = capturedBeside(temporary, { driverParameters: all }, { sessionToken: 'new' });
       expect(unknown).to.deep.equal({});
     });

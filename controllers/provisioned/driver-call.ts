@@ -60,7 +60,7 @@ export async function driverCall(
   for (const key of credentialKeys) {
     const value = live[key];
     if (value !== undefined) parameters[key] = value;
-    // Removed from the class: captured ones serve only when the class is gone (specification 5.3).
+    // Removed from the class: captured ones serve only when the class is gone (specification 2.2).
     else if (storageClass) delete parameters[key];
   }
   if (credentialKeys.some((key) => (parameters[key] ?? '') !== '')) return { driver, parameters };

@@ -175,8 +175,9 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
   }
 
   /**
-   * Reports once that the provider continues a call, and requeues without counting an attempt. The report
-   * triggers no reconcile and is never read back: the id of the operation is in the records of the object.
+   * Reports that the provider continues a call, and requeues without counting an attempt. An unchanged report is
+   * renewed at most once a minute, with the later calls of the provider. It triggers no reconcile here. The id of the
+   * operation is read from the records of the object, not from the report.
    */
   async reportInProgress(
     context: ReconcileContext,

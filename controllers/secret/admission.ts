@@ -50,8 +50,8 @@ function sealedViolations(data: Readonly<Record<string, string>>): readonly Fiel
 }
 
 /**
- * Rules of secrets: values are sealed before they reach the store, and masked in answers unless the reader may see
- * them.
+ * Rules of secrets: values are sealed before they reach the store, and masked in answers unless the caller asks for
+ * them and may see them.
  * @param credentials those of drivers, which decide if a deletion needs a secret
  */
 export function secretRules(

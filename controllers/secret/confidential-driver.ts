@@ -16,8 +16,8 @@ export function openHandle(sealer: Sealer, handle: string): string {
 }
 
 /**
- * Wraps a driver so that no parameter value is disclosed. Errors are redacted. A handle that contains a value, such as
- * the path of a host directory, is sealed, and opened for the driver.
+ * Wraps a driver so that its errors, reports and warnings do not disclose confidential parameter values. A handle that
+ * contains a value, such as the path of a host directory, is sealed, and opened for the driver.
  */
 export function confidentialDriver(driver: Driver, redaction: Redaction, sealer: Sealer): Driver {
   const opened = <R extends { readonly handle: string | undefined }>(request: R): R =>

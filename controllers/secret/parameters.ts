@@ -15,7 +15,8 @@ export interface ParameterResolver {
   /**
    * Returns the parameters in plaintext.
    * @param holder the object with the parameters, or of the call
-   * @throws DriverError InvalidParameters that names the missing secret or key (specification 5.2.4)
+   * @throws DriverError InvalidParameters for a malformed reference, and for a secret or key that is missing or empty
+   * (specification 5.2.4); StatusError Internal if a value can't be opened
    */
   resolve(parameters: Parameters, holder: Holder): Parameters;
   /**
@@ -24,7 +25,7 @@ export interface ParameterResolver {
    */
   rebind(parameters: Parameters, from: Holder, to: Holder): Parameters;
   /**
-   * A driver that discloses no parameter values.
+   * A driver that does not disclose the values of sealed literals and references.
    * @param wanted the parameters as stored. @param resolved the same in plaintext
    */
   confidential(driver: Driver, wanted: Parameters, resolved: Parameters): ConfidentialCalls;

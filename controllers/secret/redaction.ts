@@ -12,7 +12,10 @@ import { mask } from './sealer.js';
 /** Values up to this length are redacted only as whole words: redacting parts of words would garble texts. */
 const shortMax = 3;
 
-/** The plaintext values of a call's parameters, which must not be disclosed. */
+/**
+ * The plaintext values of the sealed literals and secret references among a call's parameters, which must not be
+ * disclosed.
+ */
 export class Redaction {
   readonly #values: readonly string[];
 
@@ -25,7 +28,7 @@ export class Redaction {
     this.#values = [...new Set(values)].sort((a, b) => b.length - a.length);
   }
 
-  /** Whether a text contains one of the values. */
+  /** Whether a text contains one of the values that are longer than {@link shortMax}. */
   holds(text: string): boolean {
     return this.#values.some((value) => value.length > shortMax && holdsSecret(text, value));
   }

@@ -17,7 +17,8 @@ export interface SnapshotRuleOptions {
 
 /**
  * Rules of snapshots. The source volume of a new one must exist (404) and not be in deletion, and its driver must
- * support snapshots (rule 5). One that a volume is being restored from can't be deleted.
+ * support snapshots (rule 5). One can't be deleted while a volume that is created from it is Pending; a restore in
+ * progress only delays its deletion.
  */
 export function snapshotRules(options: SnapshotRuleOptions): AdmissionRules<Snapshot> {
   return {

@@ -232,7 +232,7 @@ describe('snapshot plan', () => {
   });
 
   it('an event a phase does not know is refused', () => {
-    // @ts-expect-error a Ready snapshot does not know it
+    // @ts-expect-error the phase Ready has no such event
     expect(() => nextPhase('Ready', 'completed')).to.throw('Ready');
     expect(nextPhase('Creating', 'completed')).to.equal('Ready');
   });

@@ -12,7 +12,10 @@ export interface SnapshotSituation {
   readonly snapshot: Snapshot;
   /** Its source volume, if it exists. */
   readonly source: Volume | undefined;
-  /** The present inputs of a failure: snapshot and secrets by version. */
+  /**
+   * The present inputs of a failure: snapshot and secrets by version, and the parameters of class and source that
+   * changed since they were captured.
+   */
   readonly inputs: string;
   /** An existence probe is due. */
   readonly probeDue: boolean;

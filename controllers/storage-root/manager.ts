@@ -53,9 +53,10 @@ interface Held {
  * Guarantees:
  * - Only a directory whose mark has this store's cluster id is used, while this process holds its lock. Every use
  *   checks both again.
- * - A missing root is not recreated: a directory is created and marked once, if this node never had a root there
- *   and the store places nothing in it. An unmarked directory of an earlier release is marked once, if it contains
- *   the volumes that the store places there.
+ * - A missing root is not recreated: a directory is created and marked once, if this node never had a root there and
+ *   the store places nothing in it. An existing directory without a mark is marked once, if this node never had a root
+ *   there and it contains the volumes that the store places there; if there are none, it may contain only entries that
+ *   kedged creates.
  * - A refused root is used again as soon as it is valid.
  */
 export class StorageRootManager implements StorageRoot {

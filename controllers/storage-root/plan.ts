@@ -40,7 +40,7 @@ export type RootPlan =
   | { readonly type: 'use' }
   /** The first start: the directory is created and marked. */
   | { readonly type: 'make' }
-  /** An unmarked directory of an earlier release gets the mark. */
+  /** An existing directory without a mark, such as that of an earlier release or an empty one, gets the mark. */
   | { readonly type: 'adopt' }
   | { readonly type: 'refuse'; readonly reason: RootReason; readonly message: string };
 

@@ -10,8 +10,8 @@ interface FakeContainer {
 }
 
 /**
- * Containers of a fake engine with live-restore that knows every image. They end only by {@link end} and {@link remove}:
- * signals are counted as sent.
+ * Containers of a fake engine with live-restore that knows every image. They end only by {@link end} and by a DELETE
+ * call: signals are counted as sent.
  */
 export class FakeContainers {
   /** By name, which is their id too. */

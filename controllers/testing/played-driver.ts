@@ -66,7 +66,7 @@ export class PlayedDriver {
   readonly tokens: (readonly [string, string | undefined])[] = [];
   /** For each observation: whether it was a background call. */
   readonly observed: boolean[] = [];
-  /** Uids of the volumes that the provider has. */
+  /** Uids of the volumes and snapshots that the provider has. */
   readonly made = new Set<string>();
 
   registry(): DriverRegistry {

@@ -23,7 +23,7 @@ export function sourceSnapshot(
 
 /**
  * Splits the name of a replica's volume, `data-db-0`, into its stem with the namespace, `<namespace>/data-db`, and the
- * ordinal. Undefined for other names.
+ * ordinal. Other names may have this form too; undefined for those that do not.
  */
 export function replicaName({
   namespace,

@@ -117,9 +117,9 @@ function shown(parts: ApiParts, volume: ApiObject | undefined): JsonObject {
 }
 
 /**
- * V19: marks attachments for a detach through the provider. Without force only unused ones; with force also those
- * of a silent node. Never those of a node that responds, which would break its mounted file system. Nodes that keep
- * the volume do not block the others.
+ * V19: marks attachments for a detach through the provider. Without force only those of instances that do not exist any
+ * more; with force also those on a node that is not Ready. Never that of an existing instance on a Ready node, whose
+ * mounted file system would break. Attachments that are kept do not block the others.
  */
 async function detach(
   parts: ApiParts,

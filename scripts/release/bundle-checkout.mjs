@@ -1,4 +1,4 @@
-// Puts each program of this checkout into one file, which starts in a third of the time, unless that file is current.
+// Bundles each program of this checkout, which then starts in a third of the time, unless both bundles are current.
 import { mainOf } from '../../cmd/bin/main-of.mjs';
 import { bundleCheckout } from './bundle.mjs';
 

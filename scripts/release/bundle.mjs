@@ -126,8 +126,8 @@ export async function bundleCheckout() {
 }
 
 /**
- * Writes `<target>/{kedge,kedged}/main.js` with their chunks, the supervisor's scripts, the examples and
- * the native package of `platform` (such as linux-x64).
+ * Writes `<target>/{kedge,kedged}/main.js` with their chunks, the supervisor's scripts, the examples, the launchers in
+ * `bin`, and the native package of `platform` (such as linux-x64). Returns the licences of the bundled packages.
  */
 export async function bundle(target, platform) {
   const inputs = new Set();

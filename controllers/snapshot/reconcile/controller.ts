@@ -14,8 +14,8 @@ import { SnapshotReconciler } from './reconciler.js';
 const workers = { all: 512, perClass: 8 };
 
 /**
- * The snapshot controller: creation, retries and deletion; it watches snapshots, their sources, classes and
- * secrets.
+ * The snapshot controller: creation, retries and deletion; it watches snapshots, their sources and classes; in the
+ * cluster's part also secrets and nodes.
  */
 export function snapshotController(options: SnapshotControllerOptions): Controller {
   const { manager } = options;

@@ -14,7 +14,7 @@ import { volumes } from '../kind.js';
 const namespace = 'default';
 const zone = 'svc.io/zone';
 const ports = [{ name: 'http', port: 80, hostPort: 8080 }];
-/** The nodes of each zone. */
+/** The number of nodes in each zone. */
 const zones = { a: 1, b: 2, c: 1 };
 const rooms = 4;
 const yearMs = 365 * 24 * 3_600_000;
@@ -80,7 +80,7 @@ const disturbance: fc.Arbitrary<Disturbance | Step> = fc.oneof(
     closed: fc.boolean(),
   }),
   fc.record({ type: fc.constant('full' as const), zone: zoneName, isFull: fc.boolean() }),
-  // Some volumes never come.
+  // Some volumes are not provisioned within the test.
   fc.constant({ type: 'slow' as const, polls: 100_000 }),
   fc.record({ type: fc.constant('refuse' as const), refused: fc.boolean() }),
   // The wall clock is set, or another machine writes.

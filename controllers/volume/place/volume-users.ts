@@ -36,7 +36,7 @@ export class VolumeUsers {
     this.#options = options;
   }
 
-  /** The users of a volume with open labels; none if its parameters name its place. */
+  /** The users of a volume with open labels; none are read for a volume without such labels. */
   async find(volume: Volume, open: readonly string[]): Promise<FoundUsers> {
     if (open.length === 0) return { users: [], named: new Map() };
     const { store, manager, drivers } = this.#options;

@@ -36,7 +36,7 @@ describe('a provider with many classes that does not answer', () => {
         await world.createVolume({ name: `v-${n}-${v}`, storageClassName: name });
     }
     await settle();
-    // Of each class 16 calls are in progress.
+    // 16 calls of each class are in progress.
     expect(hung).to.have.length(classes * 16);
     hangs = false;
     await world.createVolume();

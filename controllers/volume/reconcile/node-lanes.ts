@@ -28,7 +28,7 @@ export class NodeLanes {
   }
 
   /**
-   * The group of a volume; undefined for one that does not exist. It changes with the volume, with its class, and with the
+   * The group of a volume; the empty text without a volume. It changes with the volume, with its class, and with the
    * number of classes on nodes.
    */
   groupOf(volume: Volume | undefined): string {

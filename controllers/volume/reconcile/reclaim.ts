@@ -44,7 +44,9 @@ interface FailedDeletion {
   readonly startedAt: string;
   /** Whether a call of an earlier run may still delete the data. */
   readonly isOpen: boolean;
-  /** Present if the driver refused its parameters. Other errors may be from before its call. */
+  /**
+   * Present if the driver refused its parameters, or as in {@link leftWith}. Other errors may be from before its call.
+   */
   readonly refusal: Refusal | undefined;
 }
 
@@ -102,7 +104,8 @@ export class Reclaim {
    * Deletes the data. If the driver refuses the parameters of the attempt of a volume without a handle, nothing is
    * where they say: the data would be where the class says now. That does not hold once something was found there, or if
    * a creation there may have made something.
-   * @returns the refusal if the driver refuses the parameters of all calls
+   * @returns the refusal if the driver refuses the parameters of all calls, or as in {@link leftWith}; undefined once
+   * the data is deleted
    */
   async #delete(
     situation: VolumeSituation,

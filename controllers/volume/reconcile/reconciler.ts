@@ -29,7 +29,10 @@ import { Upkeep } from './upkeep.js';
 import { isProvisioningStep, stepsMax, stepsWithinMs } from './steps.js';
 import { Verification } from './verification.js';
 
-/** The same result, with a requeue after `ms` at the latest. */
+/**
+ * The same result, but with a requeue after `ms` at the latest. A failed run is requeued after `ms` too, without its
+ * backoff; a poll keeps its time.
+ */
 function within(result: Result, ms: number): Result {
   if (result.type === 'done' || result.type === 'retry') return requeueAfter(ms);
   return result.type === 'requeueAfter' && result.delayMs > ms ? requeueAfter(ms) : result;

@@ -20,9 +20,9 @@ export interface Refusal {
 
 /**
  * The error with which the deletion of a volume without a handle ends although the provider rejects the credential, or
- * there is none: the policy of the volume itself is `retain`. A rejected credential may never be accepted again, such as
- * that of a closed account. Without one, a metadata service may only be silent for a while, so nothing of the volume may
- * be at the provider. Undefined if the deletion is repeated.
+ * there is none: the policy of the volume itself is `retain`. A rejected credential may never be accepted again, such
+ * as that of a closed account. Without one, a metadata service may only be silent for a while: then the deletion ends
+ * only if nothing of the volume can be at the provider. Undefined if the deletion is repeated.
  */
 export async function leftWith(
   { handle = '', reclaimPolicy }: Volume,

@@ -19,7 +19,9 @@ export class StalledOutcome {
     this.#earlier = earlier;
   }
 
-  /** V20, V21: observes the provider until the outcome is known, which alone ends the phase Stalled. */
+  /**
+   * V20, V21: observes the provider. If the outcome is known, or the volume counts as absent, the phase Stalled ends.
+   */
   async observe(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
     const startedAt = this.#effects.now;

@@ -83,7 +83,7 @@ export class Upkeep {
 
   /**
    * V27: probes the volume. After two probes that found it absent it is lost; one that reappears is Available or Bound
-   * again. Any other failed probe is reported and changes nothing else.
+   * again. Any other failed probe changes nothing but the report of {@link Verification.failed}.
    */
   async probe(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;

@@ -9,7 +9,7 @@ const verifiedCondition = 'Verified';
 /** Time until a volume that could not be verified is probed again, unless its inputs change; milliseconds. */
 const probeAgainMs = 300_000;
 
-/** Whether the last probe of a volume failed. */
+/** Whether the condition of a volume reports that its last probe failed or did not find it. */
 export function isUnverified({ conditions }: Pick<Volume, 'conditions'>): boolean {
   return findCondition(conditions, verifiedCondition)?.status === 'False';
 }
@@ -22,7 +22,10 @@ export class Verification {
     this.#effects = effects;
   }
 
-  /** Reports a failed probe. The volume stays as it is: attached, mounted and formatted. */
+  /**
+   * Reports a failed probe; no-op for the error Unsupported and for a driver of this machine. The volume stays as it
+   * is: attached, mounted and formatted.
+   */
   async failed(
     volume: Volume,
     error: DriverError,

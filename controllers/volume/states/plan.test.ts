@@ -216,10 +216,10 @@ describe('volume plan', () => {
   });
 
   it('an event a phase does not know is refused', () => {
-    // @ts-expect-error a Released volume does not know it
+    // @ts-expect-error the phase Released has no such event
     expect(() => nextPhase('Released', 'bound')).to.throw('Released');
     const either = (phase: 'Released' | 'Bound') =>
-      // @ts-expect-error of two phases only what both of them know
+      // @ts-expect-error only one of the two phases has this event
       nextPhase(phase, 'unbound');
     expect(() => either('Released')).to.throw('Released');
     expect(nextPhase('Bound', 'unbound')).to.equal('Available');

@@ -2889,7 +2889,10 @@ export const AdminServiceService = {
     responseSerialize: (_value: WatchRegistriesResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): WatchRegistriesResponse => WatchRegistriesResponse.decode(value),
   },
-  /** Reseals every secret value under the current key-encryption key, without an interruption. */
+  /**
+   * Reseals every secret value without an interruption: under a new key-encryption key, or under the first key of
+   * [secrets].kekFile or KEDGE_KEK, if one of them is set.
+   */
   rotateKeys: {
     path: "/api.AdminService/RotateKeys" as const,
     requestStream: false as const,

@@ -78,7 +78,7 @@ export interface AgentRequest_ReadLog {
   target?:
     | AgentRequest_Target
     | undefined;
-  /** The output of the previous run; the other fields are then ignored. */
+  /** The output of the previous run of the target; the other fields are then ignored. */
   previous: boolean;
   /** Number of last lines; 0 means all. */
   tail: number;

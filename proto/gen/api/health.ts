@@ -35,9 +35,9 @@ export interface Health {
 
 export const Health_State = {
   STATE_UNSPECIFIED: "STATE_UNSPECIFIED",
-  /** Healthy - All required instances run and are ready. */
+  /** Healthy - All required instances are ready, or have ended with exit code 0 and are not restarted. */
   Healthy: "Healthy",
-  /** Degraded - Some required instances do not run or are not ready. */
+  /** Degraded - Some required instances are healthy, and others are not. */
   Degraded: "Degraded",
   Unhealthy: "Unhealthy",
   /** Unknown - The state is not known yet, or no longer known. */

@@ -34,7 +34,7 @@ export interface Service {
   args: string[];
   /** Working directory; default: that of the image, or the root directory. */
   workingDir: string;
-  /** Variables of the environment. They win over env_from. */
+  /** Variables of the environment. They take precedence over env_from. */
   env: { [key: string]: string };
   /** Variables from secrets and configmaps, read at each start. */
   envFrom: Service_EnvFrom[];
@@ -353,7 +353,10 @@ export function service_StatusToNumber(object: Service_Status): number {
   }
 }
 
-/** Sets every key of a secret or of a configmap as an environment variable. Exactly one of both fields must be set. */
+/**
+ * Sets every key of a secret or of a configmap as an environment variable. Exactly one of the fields secret and
+ * configmap must be set.
+ */
 export interface Service_EnvFrom {
   /** Name of a secret in the namespace of the service. */
   secret: string;
@@ -506,7 +509,7 @@ export interface VolumeMount_ClaimTemplate {
   size: string;
   /** One that the driver of the class supports. */
   accessMode: Volume_AccessMode;
-  /** Parameters of the driver, merged over those of the class. Values may be secret references. */
+  /** Parameters of the driver, merged over those of the class as for a volume. Values may be secret references. */
   parameters: { [key: string]: string };
   /** Default: the class's policy. */
   reclaimPolicy?:

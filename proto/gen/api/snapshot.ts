@@ -35,13 +35,16 @@ export interface Snapshot {
   status: Snapshot_Status;
   /** Identifier of the snapshot at its driver. */
   handle: string;
-  /** Error because of which it is Failed, or a call is retried; empty after success. */
+  /** Error because of which it is Failed; otherwise empty. last_operation has the errors of retried calls. */
   failureMessage: string;
   /** Size of its source when it was created, in bytes. */
   sizeBytes: string;
   /** Driver of its source. */
   driver: string;
-  /** Parameters of its source at the time of its creation. */
+  /**
+   * Parameters of its source at the time of its creation; those that the source itself has follow the source, such as a
+   * renewed credential.
+   */
   driverParameters: { [key: string]: string };
   /** Minimum size of a volume created from it, in bytes. */
   restoreSize: string;

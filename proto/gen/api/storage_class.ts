@@ -165,7 +165,7 @@ export interface UpdateStorageClassRequest {
 export interface DeleteStorageClassRequest {
   name: string;
   dryRun: boolean;
-  /** Deletes the class although volumes use it. The volumes keep their driverParameters. */
+  /** Deletes the class although volumes or services use it. Provisioned volumes keep their driverParameters. */
   force: boolean;
   /** The version that the stored object must have; otherwise the call is a conflict. Over REST also: If-Match. */
   resourceVersion: string;

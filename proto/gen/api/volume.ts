@@ -18,7 +18,10 @@ export interface Volume {
     | undefined;
   /** Class with the driver and its parameters; the default class unless given. */
   storageClassName: string;
-  /** Quantity such as 10Gi; it can only grow. A volume that is a directory can exceed it. */
+  /**
+   * Quantity such as 10Gi; it can only grow, or return to the provisioned size before a resize is done. A volume that
+   * is a directory can exceed it.
+   */
   size: string;
   /** ReadWriteOnce: one instance at a time uses it. The others are for several; the driver must support the mode. */
   accessMode: Volume_AccessMode;
@@ -27,8 +30,8 @@ export interface Volume {
     | Volume_ReclaimPolicy
     | undefined;
   /**
-   * Parameters of the driver, merged over those of the class. Values may be secret references:
-   * secret:<name>[.<namespace>.svc]/<key>
+   * Parameters of the driver, merged over those of the class; a complete credential replaces all credentials of the
+   * class. Values may be secret references: secret:<name>[.<namespace>.svc]/<key>
    */
   parameters: { [key: string]: string };
   /** The source of the content; without it a new volume is empty. */
@@ -45,11 +48,14 @@ export interface Volume {
   boundNode: string;
   /** <namespace>/<service> */
   ownerService: string;
-  /** Error because of which it is Failed or Stalled, or a call is retried; empty after success. */
+  /** Error because of which it is Failed or Stalled; otherwise empty. last_operation has the errors of retried calls. */
   failureMessage: string;
   /** Failed calls to provision it, counted from the last start of its provisioning: the first one, or a retry. */
   attempts: number;
-  /** Parameters of class and volume at the time of its provisioning. Deletion and detach use them if the class is gone. */
+  /**
+   * Parameters of class and volume at the time of its provisioning. Later calls use them, but with the present
+   * credentials of the class and the volume while the class exists.
+   */
   driverParameters: { [key: string]: string };
   /** Provisioned size. */
   sizeBytes: string;
@@ -354,9 +360,9 @@ export interface Volume_Operation {
   startedAt: string;
   /** Succeeded, Started, Pending while it is in progress, or the kind of the error, such as Throttled. */
   outcome: string;
-  /** Error of the call; empty after success. */
+  /** Error of the call, or its operation that is in progress at the provider; empty after success. */
   message: string;
-  /** Time of the next automatic retry; empty if there is none. */
+  /** Time of the next automatic retry; empty if there is none, and for the calls of a node's agent. */
   nextTryAt: string;
   /** The last calls of the provider, the oldest first; empty after success and for drivers of this machine. */
   calls: Volume_ProviderCall[];
@@ -565,7 +571,7 @@ export interface ImportVolumeRequest {
   storageClassName: string;
   /** The id of the volume at the provider; for driver local its path. */
   handle: string;
-  /** Only where the driver enforces no sizes; default: the size at the provider. */
+  /** Required where the driver enforces no sizes. Otherwise it is the size at the provider, or omitted. */
   size: string;
   /** Also a volume with the mark of another cluster, which must not use it any more. */
   takeOver: boolean;

@@ -5,7 +5,7 @@ import type { VolumeAccessMode, VolumeReclaimPolicy } from './volume.js';
 /** Values of Service.Runtime. */
 export type ServiceRuntime = 'container' | 'process';
 
-/** Sets every key of a secret or of a configmap as an environment variable. Exactly one of both fields must be set. */
+/** Sets every key of a secret or of a configmap as an environment variable. Exactly one of the fields secret and configmap must be set. */
 export interface ServiceEnvFrom {
   /** Name of a secret in the namespace of the service. */
   readonly secret?: string;
@@ -40,7 +40,7 @@ export interface VolumeMountClaimTemplate {
   readonly size: string;
   /** One that the driver of the class supports. */
   readonly accessMode: VolumeAccessMode;
-  /** Parameters of the driver, merged over those of the class. Values may be secret references. */
+  /** Parameters of the driver, merged over those of the class as for a volume. Values may be secret references. */
   readonly parameters?: Readonly<Record<string, string>>;
   /** Default: the class's policy. */
   readonly reclaimPolicy?: VolumeReclaimPolicy;
@@ -141,7 +141,7 @@ export interface Service extends ApiObject {
   readonly args?: readonly string[];
   /** Working directory; default: that of the image, or the root directory. */
   readonly workingDir?: string;
-  /** Variables of the environment. They win over env_from. */
+  /** Variables of the environment. They take precedence over env_from. */
   readonly env?: Readonly<Record<string, string>>;
   /** Variables from secrets and configmaps, read at each start. */
   readonly envFrom?: readonly ServiceEnvFrom[];

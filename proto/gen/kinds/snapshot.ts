@@ -22,13 +22,13 @@ export interface Snapshot extends ApiObject {
   readonly status?: SnapshotPhase;
   /** Identifier of the snapshot at its driver. */
   readonly handle?: string;
-  /** Error because of which it is Failed, or a call is retried; empty after success. */
+  /** Error because of which it is Failed; otherwise empty. last_operation has the errors of retried calls. */
   readonly failureMessage?: string;
   /** Size of its source when it was created, in bytes. */
   readonly sizeBytes?: string;
   /** Driver of its source. */
   readonly driver?: string;
-  /** Parameters of its source at the time of its creation. */
+  /** Parameters of its source at the time of its creation; those that the source itself has follow the source, such as a renewed credential. */
   readonly driverParameters?: Readonly<Record<string, string>>;
   /** Minimum size of a volume created from it, in bytes. */
   readonly restoreSize?: string;

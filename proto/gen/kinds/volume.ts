@@ -59,9 +59,9 @@ export interface VolumeOperation {
   readonly startedAt: string;
   /** Succeeded, Started, Pending while it is in progress, or the kind of the error, such as Throttled. */
   readonly outcome: string;
-  /** Error of the call; empty after success. */
+  /** Error of the call, or its operation that is in progress at the provider; empty after success. */
   readonly message: string;
-  /** Time of the next automatic retry; empty if there is none. */
+  /** Time of the next automatic retry; empty if there is none, and for the calls of a node's agent. */
   readonly nextTryAt: string;
   /** The last calls of the provider, the oldest first; empty after success and for drivers of this machine. */
   readonly calls?: readonly VolumeProviderCall[];
@@ -88,13 +88,13 @@ export interface Volume extends ApiObject {
   readonly namespace: string;
   /** Class with the driver and its parameters; the default class unless given. */
   readonly storageClassName: string;
-  /** Quantity such as 10Gi; it can only grow. A volume that is a directory can exceed it. */
+  /** Quantity such as 10Gi; it can only grow, or return to the provisioned size before a resize is done. A volume that is a directory can exceed it. */
   readonly size: string;
   /** ReadWriteOnce: one instance at a time uses it. The others are for several; the driver must support the mode. */
   readonly accessMode: VolumeAccessMode;
   /** Default: the class's policy. */
   readonly reclaimPolicy?: VolumeReclaimPolicy;
-  /** Parameters of the driver, merged over those of the class. Values may be secret references: secret:<name>[.<namespace>.svc]/<key> */
+  /** Parameters of the driver, merged over those of the class; a complete credential replaces all credentials of the class. Values may be secret references: secret:<name>[.<namespace>.svc]/<key> */
   readonly parameters?: Readonly<Record<string, string>>;
   /** The source of the content; without it a new volume is empty. */
   readonly source?: VolumeSource;
@@ -108,11 +108,11 @@ export interface Volume extends ApiObject {
   readonly boundNode?: string;
   /** <namespace>/<service> */
   readonly ownerService?: string;
-  /** Error because of which it is Failed or Stalled, or a call is retried; empty after success. */
+  /** Error because of which it is Failed or Stalled; otherwise empty. last_operation has the errors of retried calls. */
   readonly failureMessage?: string;
   /** Failed calls to provision it, counted from the last start of its provisioning: the first one, or a retry. */
   readonly attempts?: number;
-  /** Parameters of class and volume at the time of its provisioning. Deletion and detach use them if the class is gone. */
+  /** Parameters of class and volume at the time of its provisioning. Later calls use them, but with the present credentials of the class and the volume while the class exists. */
   readonly driverParameters?: Readonly<Record<string, string>>;
   /** Provisioned size. */
   readonly sizeBytes?: string;
