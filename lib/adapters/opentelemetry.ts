@@ -35,7 +35,7 @@ export function openTelemetryTracer(tracer: OpenTelemetryTracer): Tracer {
 }
 
 /**
- * Reports the library's metrics as instruments of an OpenTelemetry meter, under client-go's names.
+ * Reports the library's metrics as instruments of an OpenTelemetry meter, under the names that the library gives them.
  * Histograms are in seconds.
  */
 export function openTelemetryMetrics(meter: Meter): Metrics {

@@ -54,7 +54,7 @@ export const limits = {
   freeBytesFloor: 67_108_864,
   /** Bytes that kedged keeps allocated on its disk as a reserve for a full disk. */
   reserveBytes: 33_554_432,
-  /** Objects in one list page: default and maximum. */
+  /** Objects in one list page: default of a page after the first one, and maximum. */
   pageSizeDefault: 500,
   pageSizeMax: 10_000,
   /**

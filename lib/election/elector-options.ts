@@ -14,7 +14,7 @@ import type { ObjectStore } from '../store/index.js';
 /** Times and dependencies of an election. Defaults and rules are those of client-go. */
 export interface LeaderElectorOptions {
   readonly store: ObjectStore;
-  /** Name of the lease; each lease has one leader. 1 to `limits.electionNameCharactersMax` characters. */
+  /** Name of the lease; each lease has one leader. 1 to `limits.electionNameCharactersMax` characters, no slash. */
   readonly name: string;
   /**
    * Identity of this candidate, 1 to `limits.electionNameCharactersMax` characters. Unique among all candidates of

@@ -72,7 +72,7 @@ export class LeaderElector {
 
   /**
    * @throws RangeError unless lease > renew deadline > 1.2 x retry period > 0
-   * @throws StatusError InvalidArgument for an empty, padded or too long `name` or `identity`
+   * @throws StatusError InvalidArgument for an invalid `name` or `identity`, TypeError for another invalid option
    */
   constructor(options: LeaderElectorOptions) {
     requireElectorOptions(options);

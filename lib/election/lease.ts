@@ -10,7 +10,7 @@ export interface Lease extends ApiObject {
   readonly leaseDurationSeconds: number;
   readonly acquireTime: string;
   readonly renewTime: string;
-  /** The epoch: increases with each change of leader, never decreases. Fences compare it. */
+  /** The epoch: increases each time the lease is taken, never decreases. Fences compare it. */
   readonly leaseTransitions: number;
 }
 

@@ -147,7 +147,7 @@ export class Manager {
   }
 
   /**
-   * Adds a controller; a running manager starts it at once.
+   * Adds a controller; a running manager starts it at once, with an election once it leads.
    * @throws TypeError for a second controller of that name
    * @throws StatusError FailedPrecondition, reason ManagerStopped
    */
@@ -159,7 +159,7 @@ export class Manager {
   }
 
   /**
-   * Adds a runnable; a running manager starts it at once.
+   * Adds a runnable; a running manager starts it at once, or once it leads if the runnable needs the leader.
    * @throws StatusError FailedPrecondition, reason ManagerStopped
    */
   addRunnable(runnable: Runnable): this {

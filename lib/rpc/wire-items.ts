@@ -118,8 +118,8 @@ function packed(field: DescField, type: WireType): boolean {
 }
 
 /**
- * Refuses a message that would decode into more than `limits.requestItemsMax` objects and list items. An object takes
- * as few as two bytes.
+ * Refuses a message that would decode into more than `limits.requestItemsMax` objects and list items, or twice as many
+ * numbers of packed lists. An object takes as few as two bytes.
  * @throws StatusError InvalidArgument (TooManyItems, MalformedMessage)
  */
 export function requireFewItems(message: DescMessage, bytes: Uint8Array): void {

@@ -1,7 +1,7 @@
 /**
  * A generic object store with ordered, resumable watch.
  *
- * Guarantees (G1 to G6; the conformance suite in testing/conformance tests them under these names):
+ * Guarantees (the conformance suite in testing/conformance tests all of them but G4 under these names):
  * - Durable (G1): a resolved write survives a crash of process or machine; no read shows a change that is not durable
  * yet.
  * - Atomic (G2): a transaction's changes appear together, at one revision, in one watch batch.

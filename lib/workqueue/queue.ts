@@ -28,8 +28,8 @@ import type { DrainReport, Handout, WorkQueueOptions } from './queue-options.js'
  * first; with `groupOf`, groups are served round-robin with each group's oldest key first. A key whose priority is
  * raised while it waits goes to the tail of its new priority; priorities are not lowered.
  *
- * Errors: `add` throws a RangeError for a priority out of range. If `groupOf` throws, the key is queued in the
- * group `''`.
+ * Errors: the constructor throws a RangeError for invalid options, and `add` for a priority out of range. If `groupOf`
+ * throws, the key is queued in the group `''`.
  *
  * Caveats: keys are compared like keys of a Map, so use strings. After `shutDown` every `add` is dropped and
  * returns false.

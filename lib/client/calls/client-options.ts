@@ -55,7 +55,7 @@ export interface ApiClientOptions {
 export interface CallOptions {
   /** Deadline of one attempt in milliseconds; default: that of the client. */
   readonly timeoutMs?: number;
-  /** Cancels the call, which then fails as Cancelled. */
+  /** Cancels the call, which then fails as Cancelled, or with the error of its last attempt before a repetition. */
   readonly signal?: AbortSignal;
   /** Maximum number of attempts if the call is safe to repeat; default: that of the client. */
   readonly attempts?: number;

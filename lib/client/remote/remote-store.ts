@@ -99,7 +99,8 @@ export class RemoteStore extends TransactionalWrites implements ObjectStore {
   /**
    * Connects to a server. Resolves once the server has answered.
    * @throws StatusError Unavailable or DeadlineExceeded if it did not answer within `timeoutMs`, Unauthenticated
-   * @throws TypeError for an invalid `server`, clock, random source or logger, RangeError for an invalid `timeoutMs`
+   * @throws TypeError for an invalid `server`, `keepaliveMs`, clock, random source or logger, RangeError for an invalid
+   * `timeoutMs`
    */
   static async connect(options: RemoteStoreOptions): Promise<RemoteStore> {
     const store = new RemoteStore(requireConnection(options));

@@ -225,7 +225,7 @@ export class ResourceClient<
     return this.#one('Update', { ...keyOf(given), ...this.#requests.body(body) });
   }
 
-  /** Sets status fields, if the object has this uid and version. @throws StatusError NotFound, Aborted (Conflict) */
+  /** Sets status fields. A given uid or version must be stored. @throws StatusError NotFound, Aborted (Conflict) */
   updateStatus(
     key: ObjectKey,
     status: StatusUpdate<T, S>,

@@ -70,7 +70,10 @@ export interface EffectOperation<R extends Json> {
 export interface OperationIds {
   /** The id that was set under this name; undefined when there is none. */
   get(name: string): Promise<string | undefined>;
-  /** Stores an id; resolves once it is durable. It counts as a pending effect of the object until it is cleared. */
+  /**
+   * Stores an id; resolves once it is durable. It counts as a pending effect of the object until it is cleared.
+   * @throws TypeError for an empty id
+   */
   set(name: string, operationId: string): Promise<void>;
   /** Removes an id after its operation ended with any outcome. No-op without one. */
   clear(name: string): Promise<void>;

@@ -19,7 +19,7 @@ export interface Request {
   readonly logger: Logger;
   /** Failures in a row before this run. */
   readonly failures: number;
-  /** Number of this run, unique in the process; in log lines and traces. */
+  /** Number of this run, unique among controllers that share a `CauseRegistry`; in log lines and traces. */
   readonly run: number;
   /** The changes that triggered this run, for logs and traces, not for decisions. */
   readonly causes: readonly Cause[];
@@ -44,7 +44,8 @@ export interface ReconcileContext extends Request {
    * The record belongs to the object and is named by its uid: another controller that calls an effect of this name
    * continues it, and an object that is created again under the name starts without records.
    * @param name unique among the effects of the object
-   * @throws what `call` throws; StatusError Aborted (EffectTakenOver)
+   * @throws what `call` throws; StatusError Aborted (EffectTakenOver); TypeError if the effect was started as an
+   * operation
    */
   effect<T extends ApiObject, R extends Json>(
     kind: Kind<T>,
@@ -57,7 +58,8 @@ export interface ReconcileContext extends Request {
    * before the first poll, so that the operation is polled after a restart and not started again
    * while its id is known. Each call polls at most once: return a pending outcome from the
    * reconcile to free the worker until the next poll.
-   * @throws what `start` and `poll` throw: the operation is then unchanged
+   * @throws what `start` and `poll` throw, and TypeError for an invalid answer: the operation is then unchanged;
+   * StatusError Aborted (EffectTakenOver)
    */
   effect<T extends ApiObject, R extends Json>(
     kind: Kind<T>,

@@ -26,8 +26,8 @@ export function done(): Result {
 
 /**
  * Returns a result that runs the key again after `delayMs`, without counting a failure. With a store, delays of a
- * minute or more survive a restart, unless `timers` is `memory` or the result has `isStored: false`. A delay that is not finite, or negative, makes the run
- * a `retry`.
+ * minute or more survive a restart, unless `timers` is `memory` or the result has `isStored: false`. A delay that is
+ * negative or not finite, and an invalid priority, make the run a `retry`.
  */
 export function requeueAfter(delayMs: number, priority?: number): Result {
   return { type: 'requeueAfter', delayMs, ...(priority === undefined ? {} : { priority }) };

@@ -20,8 +20,8 @@ import type { ReadSelection, Watching } from './transaction-reads.js';
  * them at its own.
  *
  * Errors: reads reject as those of the store. `update` throws InvalidArgument for an object without uid or version,
- * `delete` for one without uid. Other refusals, such as AlreadyExists, reject the promise of `txn` or `runTxn`, and
- * repeated conflicts reject it with Aborted.
+ * `delete` and `forgetEffect` for one without uid. Other refusals, such as AlreadyExists, reject the promise of `txn`
+ * or `runTxn`, and repeated conflicts reject it with Aborted.
  *
  * Caveats: reads do not show the writes of the transaction. The work may run several times, so it must have no other
  * side effects. If there is nothing to write, the reads are not checked. Not every list detects new matches: see

@@ -23,7 +23,7 @@ export type Cause =
 export interface Author {
   readonly controller: string;
   readonly key: string;
-  /** Number of the run, unique in this process. */
+  /** Number of the run; see {@link CauseRegistry.nextRun}. */
   readonly run: number;
   /** The causes of that run, at most six steps back. */
   readonly causes: readonly Cause[];
@@ -38,8 +38,8 @@ export interface WrittenVersion {
 }
 
 /**
- * Records which run wrote which version, so that later runs know their causes. Shared by the controllers of a
- * manager.
+ * Records which run wrote which version, so that later runs know their causes. Controllers that share one, such as
+ * that of `Manager.ports`, know each other's runs.
  *
  * Guarantees: memory is bounded. The last 10,000 writes are kept, and a chain of authors is cut after six steps or
  * 24 runs, so that two controllers that trigger each other endlessly stay bounded.
@@ -48,7 +48,7 @@ export class CauseRegistry {
   readonly #authors = new Map<string, Author>();
   #runs = 0;
 
-  /** Returns the number of a new run. */
+  /** Returns the number of a new run, which no other run has under this registry. */
   nextRun(): number {
     this.#runs += 1;
     return this.#runs;

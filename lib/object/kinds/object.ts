@@ -1,4 +1,7 @@
-/** The owner of an object: deleting the owner deletes its dependents (background cascade). */
+/**
+ * An owner of an object. Once all owners of an object are deleted, the garbage collector deletes it (background
+ * cascade), if it collects the kinds of both.
+ */
 export interface OwnerReference {
   readonly kind: string;
   readonly name: string;

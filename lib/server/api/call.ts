@@ -16,7 +16,10 @@ export interface CallContext {
   readonly transport: 'grpc' | 'rest';
   /** Returns the evidence that the caller is not the peer of the connection; undefined without evidence. */
   readonly indirection?: () => string | undefined;
-  /** Aborts when the caller disconnects, the deadline passes, or the server stops. */
+  /**
+   * Aborts when the caller disconnects, the deadline passes, the server stops, or the call has ended. That of a stream
+   * also aborts when its right ends.
+   */
   readonly signal: AbortSignal;
 }
 

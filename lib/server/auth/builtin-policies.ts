@@ -18,7 +18,7 @@ export const builtinPolicies: BuiltinPolicies = {
     rules: [{ resources: all, verbs: all, namespaces: all }],
   },
   admin: {
-    description: 'Everything except the values of secrets',
+    description: 'Everything except the values of secrets and the work of agents',
     rules: [
       {
         resources: all,

@@ -45,7 +45,11 @@ export class MethodRights {
     return custom.access.type === 'policy' ? custom.access.scope : undefined;
   }
 
-  /** The access of a normalized request. Undefined: a valid token is enough. @throws StatusError Unimplemented */
+  /**
+   * The access of a normalized request. Undefined if the method needs none, or its handler authorizes the parts of the
+   * request; see {@link MethodAccess}.
+   * @throws StatusError Unimplemented
+   */
   accessOf(method: MethodInfo, request: JsonObject): Access | undefined {
     const custom = this.#custom.get(method.id);
     if (custom) {

@@ -82,7 +82,7 @@ export class ConnectionLife {
     if (this.#options.streams.size === 0) this.#end();
   }
 
-  /** Ends the connection because of an error of the client. */
+  /** Ends the connection at once: because of an error, or because it is idle. The client gets code and message. */
   fail(code: number, message: string): void {
     if (this.isOver) return;
     this.isDraining = true;

@@ -1,6 +1,6 @@
 const firstBytes = 1_024;
 
-/** Bytes that arrive in parts of any size: they take at most about twice their length in memory. */
+/** Bytes that arrive in parts of any size: they take at most about twice their length in memory, or 1 KiB. */
 export class GrowingBytes {
   #bytes: Buffer | undefined;
   #length = 0;

@@ -13,7 +13,7 @@ const decoded = (text: string): string | undefined => {
 };
 
 describe('headers of HTTP/2', () => {
-  it('have texts with the Huffman code of the specification', () => {
+  it('have texts with the Huffman code of RFC 7541', () => {
     expect(decoded('f1e3 c2e5 f23a 6ba0 ab90 f4ff')).to.equal('www.example.com');
     expect(decoded('a8eb 1064 9cbf')).to.equal('no-cache');
     expect(decoded('25a8 49e9 5bb8 e8b4 bf')).to.equal('custom-value');
@@ -29,7 +29,7 @@ describe('headers of HTTP/2', () => {
     expect(decoded('00 00 00 00 00'), 'five bits of each digit').to.equal('00000000');
   });
 
-  it('are decoded as in the examples of the specification, with one table for a connection', () => {
+  it('are decoded as in the examples of RFC 7541, with one table for a connection', () => {
     const decoder = new HeaderDecoder();
     const first: Header[] = [
       [':method', 'GET'],

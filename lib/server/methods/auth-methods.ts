@@ -68,7 +68,7 @@ async function parentOf(validation: Validation): Promise<TokenParent | undefined
 export function authMethods(parts: ApiParts): readonly CustomMethod[] {
   const { store, clock, admission, writes, served } = parts;
   return [
-    // The second one is the name in the specification of the API.
+    // Both names are served; the first one has the REST route.
     ...['AdminService.Bootstrap', 'AdminService.AdminBootstrap'].map(
       (id): CustomMethod => ({
         id,

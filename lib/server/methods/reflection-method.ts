@@ -31,7 +31,7 @@ class Reflection {
     return { listServicesResponse: { service: names.sort().map((name) => ({ name })) } };
   }
 
-  /** A file and its imports, without those that were already sent on this stream. */
+  /** A file, and those of its imports that were not sent on this stream before. */
   async file(
     find: (schemas: SchemaRegistry) => DescFile | undefined,
     sent: Set<string>,

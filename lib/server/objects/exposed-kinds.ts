@@ -19,9 +19,9 @@ export interface ExposedKindsOptions {
 }
 
 /**
- * The operations of ObjectService by kind: exactly those of the standard methods of the kind's own service. A verb
- * that the service lacks, or handles by itself, is refused: ObjectService permits nothing that the kind's own service
- * does not.
+ * The operations of ObjectService by kind: those of the standard methods of the kind's own service, or all for a kind
+ * without a service. A verb that the service lacks, or handles by itself, is refused, with one
+ * exception: finalizers can be written although the service has no Update.
  */
 export class ExposedKinds {
   readonly #kinds = new Map<string, Exposed>();

@@ -87,7 +87,8 @@ function isType(value: unknown): value is keyof typeof verbs {
 
 /**
  * Parses the operations of a request.
- * @throws StatusError InvalidArgument that names the operation and the field, Unimplemented
+ * @throws StatusError InvalidArgument that names the operation and the field, or that there are too many operations
+ * (TransactionTooLarge); Unimplemented
  */
 export function parseOperations(
   request: JsonObject,

@@ -4,7 +4,7 @@ import { errorBody, publicError } from './error-body.js';
 import { httpStatuses } from './http-status.js';
 
 describe('errors on the wire', () => {
-  it('every code has the REST status of the specification', () => {
+  it('every code has its REST status', () => {
     expect(httpStatuses).to.include({
       Unauthenticated: 401,
       PermissionDenied: 403,

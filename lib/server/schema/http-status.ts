@@ -1,6 +1,6 @@
 import type { StatusCode } from '../../base/index.js';
 
-/** The REST status of each gRPC code; most are from section 7 of the specification. */
+/** The REST status of each gRPC code. */
 export const httpStatuses = {
   OK: 200,
   Cancelled: 499,

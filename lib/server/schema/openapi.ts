@@ -1,4 +1,3 @@
-import { statusCodes } from '../../base/index.js';
 import {
   type DescField,
   type DescMessage,
@@ -203,7 +202,12 @@ export function openApiDocument(
       version: 'v1',
       description:
         'Paths work with and without a trailing slash. Errors have one of ' +
-        `${Object.keys(statusCodes).length} codes; HTTP statuses: ${[...new Set(Object.values(httpStatuses))].sort().join(', ')}.`,
+        `${Object.keys(httpStatuses).length - 1} codes, and most have one of the HTTP statuses ${[
+          ...new Set(Object.values(httpStatuses)),
+        ]
+          .filter((status) => status >= 400)
+          .sort()
+          .join(', ')}.`,
     },
     servers: [{ url: '/', description: 'The server of this document' }],
     paths,

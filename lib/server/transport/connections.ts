@@ -5,7 +5,10 @@ import type { Clock, Counter, Gauge, Logger, Metrics } from '../../base/index.js
 export interface ConnectionBounds {
   /** Maximum number of concurrent connections; further ones are closed at once. */
   readonly max: number;
-  /** A connection without a call, or one that does not read its answer, is closed after this many milliseconds. */
+  /**
+   * A connection without a call is closed after this many milliseconds. So is a REST connection whose client reads
+   * nothing for as long; over gRPC, only the complete answer that is not read is dropped.
+   */
   readonly idleMs: number;
   /**
    * A connection that has sent nothing, or has not completed its TLS handshake, is closed after this many

@@ -33,7 +33,7 @@ export class RequestCaller implements Caller {
     this.#closing = closing;
   }
 
-  /** Aborts when the caller disconnects or the server stops. */
+  /** Aborts when the caller disconnects, the call has ended, or the server stops. */
   get signal(): AbortSignal {
     if (!this.#link) {
       this.#gone = new AbortController();

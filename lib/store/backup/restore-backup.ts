@@ -99,8 +99,8 @@ export interface RestoreOptions {
    */
   readonly replace?: boolean;
   /**
-   * A lower bound of the restored store's revision: the last revision of a replaced store in another directory. Not
-   * needed for a store that is replaced in place.
+   * A lower bound of the restored store's revision: the last revision of a replaced store in another directory. A store
+   * that is replaced in place needs it only if its last revision is unknown (RevisionUnknown).
    */
   readonly afterRevision?: number;
   /**
@@ -132,7 +132,7 @@ export interface RestoreReport {
 
 /** Distance of a restored store from the highest known revision, so that earlier cursors and versions are invalid. */
 const restoreStride = 2 ** 32;
-/** Record keys have 48 bits; half of the range is left for the restored store. */
+/** Record keys have 48 bits: at least 2^32 revisions are left for the restored store. */
 const restoreRevisionMax = 2 ** 48 - 1 - restoreStride;
 
 function restoredRevision(path: string, header: BackupHeader, last: number): number {

@@ -14,7 +14,7 @@ import type { IndexSelection } from './reads.js';
 export interface Precondition {
   readonly resourceVersion?: string;
   readonly uid?: string;
-  /** 1 or more. It increments when a field outside of status changes and when deletion is requested. */
+  /** 1 or more; `ObjectMeta.generation` says what increments it. */
   readonly generation?: number;
   /** False requires that no deletion was requested. */
   readonly deleting?: false;

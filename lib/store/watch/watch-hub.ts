@@ -225,8 +225,8 @@ export class WatchHub {
    * Resolves when the signal aborts; no batch is delivered after that. If `sink` throws, the subscription ends with its
    * error: `sink` may have processed part of the batch, so that only a new list is consistent. A returned promise is
    * not awaited; its rejection also ends the subscription.
-   * @throws StatusError OutOfRange if `fromRevision` is compacted or ahead, InvalidArgument for an invalid revision;
-   * errors of `sink`
+   * @throws StatusError OutOfRange if `fromRevision` is compacted or ahead, InvalidArgument for an invalid revision,
+   * DataLoss for a hole in the log; errors of `sink`
    */
   async subscribe(
     kind: string,

@@ -95,7 +95,7 @@ export class DiskReserve {
     const { heldBytes: _, ...fields } = this.#fields();
     if (!this.isWhole)
       logger.warn(
-        'the disk has too little space for the whole reserve: when the disk is full, deletions and a start may be refused; free disk space',
+        'the reserve is smaller than configured: when the disk is full, deletions and a start may be refused; free disk space',
         this.#fields(),
       );
     else if (!first) logger.info('the reserve is complete again', fields);

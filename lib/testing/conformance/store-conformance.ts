@@ -7,7 +7,7 @@ import type { StoreConformanceOptions } from './subject.js';
 import { watchTests } from './watch.js';
 
 /**
- * Declares the tests that every `ObjectStore` must pass: guarantees G1 to G6 and the six watch rules
+ * Declares the tests that every `ObjectStore` must pass: the guarantees G1 to G6 except G4, and the six watch rules
  * (docs/guides/testing.md). A test that needs a capability that the store does not have is omitted.
  *
  * @example
