@@ -94,8 +94,8 @@ interface Tally {
  *
  * Guarantees: every occurrence is counted, in the event or as dropped. Occurrences of one event during its write
  * are written together afterwards. The rate limit is per object *and reason*, so that one noisy reason hides no
- * other. Dropped and failed events are counted in the metric `events_dropped_total` and in the next event of that
- * reason that is written.
+ * other. Dropped and failed events are counted in the metric `events_dropped_total`, and in the next event of that
+ * object and reason that is written, if its rate limiter is among the last 4,096 used ones.
  *
  * Ordering: events of different names are written in any order.
  *

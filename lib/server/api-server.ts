@@ -58,8 +58,8 @@ const protocolPackages = ['grpc.health.v1', 'grpc.reflection.v1', 'kedge'];
  *
  * Guarantees:
  * - Both transports refuse the same requests. Only methods that are declared anonymous work without a token.
- * - Unknown fields are refused, status fields in creations and updates are ignored, and all violations are reported
- *   at once.
+ * - Unknown fields are refused, and status fields in creations and updates are ignored. All violations of the shape are
+ *   reported at once, or else all of the rules.
  * - Rules that read other objects hold in the commit: if their reads changed, the write is validated again.
  *
  * Ordering: a caller is authenticated before anything of the request is read; then come authorization, validation,

@@ -44,8 +44,8 @@ export interface KindInit<
   readonly initialStatus?: Partial<T>;
   /**
    * Indexes that the store and every informer of the kind keep. Index functions must be pure functions of the object,
-   * and return at most `limits.indexValuesMax` values; a write for which one throws is refused. The name `namespace`
-   * is reserved: the store has this index for every namespaced kind.
+   * and return at most `limits.indexValuesMax` values; a write for which one throws is refused, unless it throws for
+   * the stored object too. The name `namespace` is reserved: the store has this index for every namespaced kind.
    */
   readonly indexes?: Readonly<Record<I, IndexFunction<T>>>;
   /** The allowed transitions of its state; the commit refuses all others. */

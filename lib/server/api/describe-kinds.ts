@@ -139,7 +139,7 @@ function requireDistinct(kinds: readonly AnyKind[], messages: readonly Descripto
  * need no .proto file.
  *
  * @param packageName such as `shop.v1`; its last part is the version in paths
- * @throws TypeError for two kinds, plurals or messages of one name
+ * @throws TypeError for two kinds, plurals or messages of one name, and for two types of one name within a message
  */
 export function describeKinds(
   packageName: string,

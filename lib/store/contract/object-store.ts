@@ -16,12 +16,16 @@ import type { Precondition, Operation, OperationResult } from './operations.js';
 export interface StoreReader {
   /** The last visible revision. */
   readonly revision: number;
+  /**
+   * Reads an object; undefined if it does not exist.
+   * @throws StatusError InvalidArgument for a key that no object of the kind may have
+   */
   get<T extends ApiObject>(kind: Kind<T>, key: ObjectKey): Promise<T | undefined>;
   /**
    * Returns the selected objects in key order, at one revision.
    * @throws StatusError OutOfRange (PageTokenExpired) for a page token that is too old or from before the store was
-   * opened; InvalidArgument for a token of another list, an invalid page size, and an unknown index; FailedPrecondition
-   * (IndexIncomplete) while the function of the index throws for a stored object.
+   * opened; InvalidArgument for a token of another list, an invalid page size or namespace, and an unknown index;
+   * FailedPrecondition (IndexIncomplete) while the function of the index throws for a stored object.
    */
   list<T extends ApiObject, I extends string = string>(
     kind: Kind<T, string, I>,
@@ -30,7 +34,8 @@ export interface StoreReader {
   /**
    * Delivers the changes after the start position until `signal` aborts. The first read of the result starts the watch.
    * @throws StatusError OutOfRange if the start is compacted (Compacted), newer than the store (Ahead) or of another
-   * store's history (OtherStore); InvalidArgument for an invalid revision or cursor (InvalidCursor).
+   * store's history (OtherStore); InvalidArgument for an invalid namespace, revision or cursor (InvalidCursor);
+   * ResourceExhausted (SlowReader) if the initial objects are read too slowly; DataLoss for a damaged history.
    */
   watch<T extends ApiObject>(kind: Kind<T>, options: WatchOptions): AsyncIterable<WatchBatch<T>>;
   /** The kind as an informer's source. In process its sink runs before the promise of the write resolves. */

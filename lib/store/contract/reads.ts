@@ -22,7 +22,10 @@ export interface ListBounds {
   readonly namespace?: string;
   readonly labels?: LabelSelector;
   readonly fields?: FieldSelector;
-  /** Objects per page, 1 or more, at most `limits.pageSizeMax`. Absent: everything in one page. */
+  /**
+   * Objects per page, 1 or more; above `limits.pageSizeMax` that applies. Absent: everything in one page. A page of a
+   * token then has at most `limits.pageSizeDefault` objects, unless `pageBytes` is set.
+   */
   readonly limit?: number;
   /** Maximum encoded bytes per page, 1 or more, so that it fits into a message; a page has at least one object. */
   readonly pageBytes?: number;

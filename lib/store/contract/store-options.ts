@@ -20,7 +20,8 @@ export interface StoreOptions {
   /** Age up to which history is kept regardless of its length; default `limits.historyAgeMs`. */
   readonly historyAgeMs?: number;
   /**
-   * Encoded bytes of history beyond which it is compacted regardless of its age; default `limits.historyBytesMax`.
+   * Encoded bytes of history beyond which it is compacted regardless of its age and length; default
+   * `limits.historyBytesMax`.
    */
   readonly historyBytesMax?: number;
   /**
