@@ -18,8 +18,8 @@ export interface AnswerPatience {
    */
   readonly firstMs?: number;
   /**
-   * Time until each further answer of an agent that has reported `begun`, and after other answers `firstMs`. Default:
-   * no limit.
+   * Time until each further answer once the agent has reported `begun`; before that report `firstMs` is the time until
+   * each answer. Default: no limit after the first answer.
    */
   readonly furtherMs?: number;
 }

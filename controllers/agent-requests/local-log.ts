@@ -17,7 +17,8 @@ function unreadable(
 
 /**
  * The log of a workload of this node; empty without its runtime.
- * @throws StatusError FailedPrecondition (RuntimeUnavailable) with the remedy; other errors of the runtime unchanged
+ * @throws StatusError FailedPrecondition (RuntimeUnavailable) as {@link runtimeFailure}; other errors of the runtime
+ * unchanged
  */
 export async function* localLog(
   runtimes: readonly Runtime[],

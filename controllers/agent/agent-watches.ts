@@ -48,7 +48,7 @@ function holdersOf(volume: Volume, node: string): readonly ObjectKey[] {
 
 /**
  * Watches the dependencies of instances: the instance, its volumes, other volumes with the same storage, and its
- * secrets and configmaps. Returns a function that finds the key of an instance by its uid.
+ * secrets and configmaps. Returns a function that finds the key of a cached instance by its uid; empty without one.
  */
 export function watchInstances(
   controller: Controller,

@@ -5,7 +5,7 @@
  * - Workloads and mounts survive a kill of the daemon. The next process adopts workloads by their run folders or the
  *   labels of their containers, and volumes by their attachments.
  * - A volume is unmounted only after the workload that uses it has ended.
- * - A failure of a driver or a runtime is reported in the conditions of the instance, and retried with backoff.
+ * - A failure of a driver or of a start is reported in the conditions of the instance, and retried with backoff.
  *
  * Errors: {@link Agent.start} rejects if the store, the mounts or the node journal can't be read.
  *

@@ -53,7 +53,7 @@ function placeOf(
 
 /**
  * The log of an instance, here or on another node. A followed log continues, after the last line that was read, when
- * the agent of its node is connected again. Another one ends with a remark if the agent is lost after its first line.
+ * the agent of its node is connected again. Another one ends with a remark if the agent is lost, unless `fails`.
  * @throws StatusError AgentNotConnected, AgentLost, AgentSilent (see `fails`), AgentBusy, RuntimeUnavailable
  */
 export async function* logOf(

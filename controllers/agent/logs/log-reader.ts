@@ -83,7 +83,10 @@ export interface LogOptions {
   readonly signal: AbortSignal;
   /** Continue after this position; overrides `tail` and `since`. */
   readonly after?: LogPosition | undefined;
-  /** Only lines since this time, milliseconds since the epoch, and those since the record of the size before it. */
+  /**
+   * Only lines since this time, milliseconds since the epoch. Earlier lines are included: those after the last record
+   * of the size, or of the whole rotated file.
+   */
   readonly since?: number | undefined;
 }
 

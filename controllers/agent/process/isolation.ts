@@ -5,7 +5,7 @@ import { programPath } from '../launch/process-table.js';
 
 const run = promisify(execFile);
 
-/** The way to create mount namespaces on this host, or the reason why it is impossible. */
+/** The way to create the namespaces of workloads on this host, or the reason why it is impossible. */
 export type Isolation =
   | { readonly type: 'root' | 'user' }
   | { readonly type: 'unavailable'; readonly message: string };
@@ -47,7 +47,10 @@ export class IsolationProbes {
   }
 }
 
-/** Tries to create a mount namespace, as root or in a user namespace, and returns the result. Takes at most 5 s. */
+/**
+ * Tries to create the namespaces of a workload, as root or in a user namespace, and to find the programs for them.
+ * Takes at most 5 s.
+ */
 export async function probeIsolation(): Promise<Isolation> {
   const root = process.getuid?.() === 0;
   const flags = root ? [] : ['--user', '--map-current-user', '--keep-caps'];

@@ -70,7 +70,7 @@ export class RunStarts {
     this.#keep(id, { run, settled, over });
     await Promise.race([settled, sleep(clock, startPatienceMs, patience.signal)]);
     isLate = true;
-    // The listener reads the folder and gets the same error.
+    // A later failure is not an error of this call: the listener observes the run in its folder.
     settled.catch(() => undefined);
   }
 

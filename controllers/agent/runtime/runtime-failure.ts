@@ -2,8 +2,8 @@ import { failedPrecondition, messageOf, type ObjectKey } from 'kedge';
 import type { Runtime } from './runtime.js';
 
 /**
- * Returns the error to report for a failed call on a runtime: FailedPrecondition with the remedy if the runtime is
- * unavailable, otherwise `error`.
+ * Returns the error to report for a failed call on a runtime: FailedPrecondition with the reason, and its remedy if one
+ * is known, if the runtime is unavailable; otherwise `error`.
  * @param what the failure, such as `commands can't be run in "default/web-0"`
  */
 export async function runtimeFailure(

@@ -145,12 +145,13 @@ export interface Runtime {
   /**
    * Starts a run unless one is starting or running. If the start takes longer, it continues after this call: the
    * listener is notified, and {@link observe} returns the outcome.
-   * @throws Error if the run can't be started, or the outcome is unknown
+   * @throws Error if the run can't be started, or the outcome is unknown; a failure may also be returned by
+   *   {@link observe} alone, as `startFailed`
    */
   start(spec: WorkloadSpec): Promise<void>;
   /**
    * Returns the state of a workload; `absent` for an unknown id.
-   * @throws Error if it may run where this node can't observe it
+   * @throws Error if it may run where this node can't observe it, or the engine does not answer
    */
   observe(id: string): Promise<WorkloadState>;
   /** Ids of all workloads that were started and not removed, including those of earlier daemon processes. */

@@ -24,7 +24,7 @@ show_temporary() {
 # Where an ordinary user can't mount one, plans to show that of the machine.
 make_proc() {
   if ! mount -t proc -o nosuid,nodev,noexec proc "$1" 2>/dev/null; then
-    echo "kedge: this machine lets an ordinary user mount no /proc: the workload sees the processes of the machine" >&2
+    echo "kedge: an ordinary user can't mount a /proc on this machine: the workload sees the processes of the machine" >&2
     plan /proc "$1" none rbind
     return
   fi

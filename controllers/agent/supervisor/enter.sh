@@ -129,7 +129,7 @@ done <"/.host$directory/binds"
 # Covers the files of the daemon: keys, database, and secrets of other workloads.
 covered=
 for line in $hidden; do
-  # Only a volume of this workload may be at the path of another mount of the host.
+  # A path in a volume of this workload is not covered, unless the volume shows the daemon's own file there.
   # shellcheck disable=SC3013
   if [ ! -e "$line" ] || { in_volume "$line" && [ ! "$line" -ef "/.host$line" ]; }; then continue; fi
   # What is below a cover is covered.

@@ -58,9 +58,10 @@ export class LeftoverMounts {
       const { target } = mount;
       try {
         await node.unmount(mount, signal);
-        logger.warn('a mount whose claim no longer exists was removed', { target });
+        logger.warn('a mount without an attachment in the store was removed', { target });
       } catch (error) {
-        logger.warn('a mount whose claim no longer exists could not be removed', { target, error });
+        const message = 'a mount without an attachment in the store could not be removed';
+        logger.warn(message, { target, error });
       }
     }
     await this.#detach((uid) => isAttached(uid) || this.#isHad(uid), signal);

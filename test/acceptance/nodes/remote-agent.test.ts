@@ -284,7 +284,7 @@ describe("a separate agent process with its node's token", function () {
       async () => (await daemon.rest('GET', `${base}/instances/lost-0`)).status === 404,
       90_000,
     );
-    expect(agent.log).to.not.contain('a mount whose claim no longer exists');
+    expect(agent.log).to.not.contain('a mount without an attachment');
     expect(alive(Number(pid)), 'when the instance is gone').to.equal(false);
     expect(await mounts(), 'when nothing runs with it').to.not.contain(uid);
   });

@@ -105,8 +105,9 @@ export class EngineClient {
   }
 
   /**
-   * Container events from now on, until the signal aborts or the engine stops. They are hints, because events without a
-   * listener are lost. `onOpen` is called once all later events are received.
+   * Container events from now on. They are hints, because events without a listener are lost. `onOpen` is called once
+   * all later events are received. Ends if the engine stops gracefully.
+   * @throws EngineError Cancelled when the signal aborts, Broken if the connection breaks
    */
   async *events(signal: AbortSignal, onOpen: () => void): AsyncGenerator<EngineEvent> {
     const query = { filters: JSON.stringify({ type: ['container'] }) };

@@ -78,7 +78,7 @@ export class ImageRecords {
     return new Set(ids.filter((id) => !own.has(id)));
   }
 
-  /** Records the pull or load of an image under a name. An earlier record keeps its last 99 names and its origin. */
+  /** Records the pull or load of an image under a name. Keeps the origin of an earlier record, and 100 names. */
   async brought(id: string, name: string, origin: ImageOrigin, now: number): Promise<void> {
     const before = await this.find(id);
     const names = [...new Set([...(before?.names ?? []), name])].slice(-namesMax);

@@ -63,8 +63,8 @@ export interface MemoryKillsOptions {
 /**
  * The containers at whose memory limit the kernel of this machine killed a process, from the log of the kernel. The
  * kernel writes to it before it kills, so the log has the kill when the end of a container is observed. It may be
- * incomplete: the kernel describes at most ten kills in five seconds, only root may read the log (CAP_SYSLOG), and the
- * engine may run on another machine.
+ * incomplete: the kernel describes at most ten kills in five seconds, often only root may read the log
+ * (kernel.dmesg_restrict), and the engine may run on another machine.
  */
 export class MemoryKills {
   readonly #logger: Logger;

@@ -54,7 +54,8 @@ function explains(at: number | undefined, finishedAt: number): boolean {
 /**
  * Detects runs that were killed at their memory limit. The engine marks a container only if it learns of the limit
  * before the end. It may send its event later, and loses it if it is busy or stopped. The log of the kernel has the kill
- * before the end, but only root may read it, and it describes a limited number of kills. Each source is sufficient.
+ * before the end, but often only root may read it, and it describes a limited number of kills. Each source is
+ * sufficient.
  */
 export class MemoryLimitEnds {
   readonly #options: MemoryLimitEndsOptions;

@@ -23,7 +23,7 @@ const freezer = 'freezer';
 
 /** The control group of a workload before its start. */
 export interface PreparedGroup {
-  /** Files to which a process writes `0` to join; empty without limits. */
+  /** Files to which a process writes `0` to join; empty without limits that can be enforced. */
   readonly procs: readonly string[];
   /** The reason why limits are not enforced; undefined if all are. */
   readonly unenforced: string | undefined;
