@@ -51,8 +51,8 @@ export function suiteParts() {
 }
 
 /**
- * Timeout of a part. The longest takes 6 minutes on two cores, and may take four times as long elsewhere. A
- * part that hangs is killed, so that the others still run.
+ * Timeout of a mocha run. The longest takes 17 minutes on two cores beside others, and may take more than three times
+ * as long elsewhere. A part that hangs is killed, so that the others still run.
  */
 const partMs = 60 * 60_000;
 

@@ -3,7 +3,8 @@
  * same folder.
  *
  * Guarantees:
- * - A token of a node reads only its node, the instances bound to it, and the objects that these need.
+ * - A token of a node reads only its node, the instances bound to it, the volumes and snapshots that are on it, and the
+ *   objects that these need.
  * - The rights depend on data that no node can write. The exception is attachments of volumes, which a node adds only
  *   for its own instances.
  *

@@ -52,10 +52,11 @@ interface Facts {
 }
 
 /**
- * The access of an agent's token: its node, the instances bound to it, and the objects that these need. It depends only
- * on data that no node can write: the node, service and template of an instance; the class, parameters, captured
- * parameters and topology of a volume; the parameters of a class; the topology and source of a snapshot. The exception
- * is the attachments of a volume: a node adds them only for instances bound to it that mount the volume.
+ * The access of an agent's token: its node, the instances bound to it, the volumes and snapshots that are on it, and
+ * the objects that these need. It depends only on data that no node can write: the node, service and template of an
+ * instance; the class, parameters, captured parameters and topology of a volume; the parameters of a class; the
+ * topology and source of a snapshot. The exception is the attachments of a volume: a node adds them only for instances
+ * bound to it that mount the volume.
  */
 class NodeFilter implements ObjectFilter {
   readonly #node: string;

@@ -70,7 +70,7 @@ function guard(driver: Driver, { store, logger }: ForeignGuardOptions): Driver {
   return {
     name: driver.name,
     ...(provider === undefined ? {} : { provider }),
-    // Calls that concern no volume, and change nothing.
+    // Calls that concern no object of the cluster, and change nothing.
     ...(check ? { check } : {}),
     ...(orphans ? { orphans } : {}),
     ...(find ? { find } : {}),

@@ -25,8 +25,8 @@ function differs(before: Condition | undefined, after: Condition): boolean {
 }
 
 /**
- * The events of a transition: none, one per changed condition, or one for the status if no condition explains it.
- * Pure.
+ * The events of a transition: none, at most one per changed condition, or one for another status or failureMessage if
+ * no condition changed. Pure.
  * @param troubled phases that are warnings
  */
 export function transitionsOf(

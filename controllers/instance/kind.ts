@@ -12,6 +12,7 @@ export type {
   InstanceTemplate,
 } from '@kedge/api/kinds';
 
+/** The kind Instance. */
 export const instances = defineKind<Instance>({
   ...instanceSchema,
   indexes: {

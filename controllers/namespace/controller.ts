@@ -39,7 +39,7 @@ export interface NamespaceControllerOptions {
   readonly policy: ControllerPolicy;
 }
 
-/** Objects that the condition names. */
+/** Maximum number of objects that the condition names. */
 const namedMax = 3;
 
 /** The condition with the remaining content of a namespace in deletion. */

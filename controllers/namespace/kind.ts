@@ -3,6 +3,7 @@ import { type Namespace, namespaceSchema } from '@kedge/api/kinds';
 
 export type { Namespace };
 
+/** The kind Namespace. */
 export const namespaces = kindOf<Namespace>()({
   ...namespaceSchema,
   rarelyWritten: true,

@@ -3,6 +3,7 @@ import { type Node, nodeSchema } from '@kedge/api/kinds';
 
 export type { Node };
 
+/** The kind Node. */
 export const nodes = kindOf<Node>()({
   ...nodeSchema,
   columns: [

@@ -56,11 +56,11 @@ export const policyValues = {
     fallback: 10,
     least: 1,
     most: 1_000,
-    meaning: 'consecutive failed calls until a volume or snapshot is Failed',
+    meaning: 'failed calls to create a volume or snapshot until it is Failed',
   },
   restartHealthyMs: wait(
     10 * minute,
-    'run time after which a workload is restarted without backoff',
+    'run time after which a workload is restarted with the first backoff again',
   ),
   failedRecheckMs: wait(
     15 * minute,
@@ -135,12 +135,12 @@ export const policyValues = {
   ),
   startingProbeMs: wait(
     500,
-    'probe interval of a starting workload, in addition to notifications',
+    'first probe interval of a starting workload, in addition to notifications; it doubles up to workloadProbeMs',
     100,
   ),
   processPollMs: wait(
     100,
-    'longest probe interval of a local process that is starting or was killed',
+    'longest probe interval of a process that is starting, and of a workload that was killed',
   ),
   stoppingProbeMs: wait(
     5 * second,

@@ -44,9 +44,9 @@ import {
 import { type Part, type Placed, type CallingProcess, callingProcess } from './calling-process.js';
 
 /**
- * The effects that the controllers of all provisioned kinds share. Status is written for the version that was
- * read. Only one process calls the driver. Answers, failures and operations in progress are
- * reported in the same fields. A kind adds its plan and its calls.
+ * The effects that the controllers of all provisioned kinds share. Status is written for the version that was read,
+ * except the report of a call in progress. Only one process calls the driver. Answers, failures and operations in
+ * progress are reported in the same fields. A kind adds its plan and its calls.
  */
 export class ProvisionedEffects<T extends Provisioned, F extends string, S extends object> {
   readonly options: ProvisionedOptions;

@@ -28,7 +28,7 @@ export function missingSecret(about: About, storage: Storage): Remedy | undefine
   const used = secretsOf(storage, about).filter(
     (each) => each.namespace === namespace && each.name === name,
   );
-  // One of its workload, by the same reasons.
+  // It is a secret of the workload, which is reported with the same reasons.
   if (used.length === 0 && about.kind === 'Instance') return undefined;
   if (lacking !== undefined)
     return set(

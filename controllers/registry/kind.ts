@@ -3,6 +3,7 @@ import { type Registry, type RegistryAuth, registrySchema } from '@kedge/api/kin
 
 export type { Registry, RegistryAuth };
 
+/** The kind Registry. */
 export const registries = kindOf<Registry>()({
   ...registrySchema,
   columns: [

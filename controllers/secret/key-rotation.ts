@@ -16,7 +16,8 @@ export interface KeySource {
   /**
    * Returns the keys after a rotation: the first seals, all open. Creates a new first key if the daemon manages the
    * keys.
-   * @throws StatusError FailedPrecondition if the keys can't be changed at run time
+   * @throws StatusError FailedPrecondition if the keys can't be read, Unavailable if a new one can't be written,
+   * InvalidArgument for a key of another length
    */
   next(): Promise<readonly Buffer[]>;
   /** Called once all values are sealed with the first key. The other keys serve calls in progress. */
@@ -49,7 +50,7 @@ export class KeyRotation {
 
   /**
    * Rotates the key, and seals all values of earlier keys again. A concurrent call joins the running rotation.
-   * @throws StatusError as {@link KeySource.next}
+   * @throws StatusError as {@link KeySource.next}; Internal (UnsealFailed) for a value that none of the keys opens
    */
   rotate(): Promise<{ readonly keyId: string; readonly resealed: number }> {
     this.#running ??= this.#rotate().finally(() => {

@@ -30,6 +30,7 @@ export function templateOf(service: Service): InstanceTemplate {
   );
 }
 
+/** The kind Service. */
 export const services = kindOf<Service>()({
   ...serviceSchema,
   indexes: {

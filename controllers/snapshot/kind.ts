@@ -6,6 +6,7 @@ import { type NextSnapshotPhase, snapshotStates } from './phases.js';
 
 export type { Snapshot, SnapshotPhase } from '@kedge/api/kinds';
 
+/** The kind Snapshot. */
 export const snapshots = kindOf<Snapshot>()({
   ...snapshotSchema,
   states: snapshotStates,

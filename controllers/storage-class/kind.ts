@@ -7,6 +7,7 @@ export type {
   TopologySelectorExpression as TopologyExpression,
 } from '@kedge/api/kinds';
 
+/** The kind StorageClass. */
 export const storageClasses = kindOf<StorageClass>()({
   ...storageClassSchema,
   rarelyWritten: true,

@@ -152,7 +152,7 @@ export class StorageRootManager implements StorageRoot {
       await requireUnused(this.path, this.#options.holders);
       await markRoot(opened.handle, clusterId);
       await recordRoot(store, node, this.path);
-      logger.warn('storage root of another cluster adopted', { path: this.path, earlier });
+      logger.warn('storage root adopted', { path: this.path, earlier });
       this.#become({ type: 'ready' });
       return earlier;
     } catch (error) {

@@ -144,9 +144,9 @@ function recorded(
 /**
  * Brings an existing volume of a provider under management: observes it, and creates a Volume object with its handle.
  * Nothing changes at the provider.
- * @throws StatusError PermissionDenied; NotFound without the class or the volume; InvalidArgument for a missing field,
- * another size or another place; FailedPrecondition if it can't be imported, is managed or has the mark of another
- * cluster; Unavailable
+ * @throws StatusError PermissionDenied; NotFound without the class or the volume; AlreadyExists for the name of another
+ * object; InvalidArgument for a missing field, another size or another place; FailedPrecondition if it can't be
+ * imported, is managed or has the mark of another cluster; Unavailable
  */
 export async function importVolume(
   parts: ApiParts,

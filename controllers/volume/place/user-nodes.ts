@@ -52,7 +52,7 @@ function constraintsBeside(
       {
         volume: { namespace, name, topology, handle: settled },
         storageClass,
-        // A secret reference is resolved once its volume is started: until then it decides nothing.
+        // A secret reference is resolved when the provisioning of its volume starts: until then it decides nothing.
         named: { labels, references: {} },
       },
     ];
@@ -118,9 +118,9 @@ export interface UserNodes {
 
 /**
  * For each user of a volume, the nodes on which it can run according to everything except this volume. If it can run on
- * none now, those on which it can run later: a provisioned volume never moves, and elsewhere the instance could never
- * start. A node with room that is not Ready, or is cordoned, comes before a Ready one whose room other instances take.
- * Instances that no node permits are omitted.
+ * none now, those on which it can run later: a provisioned volume never moves, and the instance could not start
+ * elsewhere. A node with room that is not Ready, or is cordoned, comes before a Ready one whose room other instances
+ * take. Instances that no node permits are omitted.
  */
 export function nodesOfUsers(
   volume: Volume,

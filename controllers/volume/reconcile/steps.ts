@@ -1,7 +1,7 @@
 import type { Result } from 'kedge';
 import type { Volume } from '../kind.js';
 
-/** The most steps of a run: the intent, the driver call, and the schedule of the first probe. */
+/** Maximum number of steps of a run: the intent, the driver call, and the schedule of the first probe. */
 export const stepsMax = 3;
 /** A run that took longer goes on in a new one, which has its own timeout. */
 export const stepsWithinMs = 1_000;

@@ -381,7 +381,10 @@ export interface FindOrphansRequest {
 
 export interface FindOrphansResponse {
   orphans: FindOrphansResponse_Orphan[];
-  /** The resources that could not be listed, each with the reason. */
+  /**
+   * Classes and resources that could not be listed or compared, each with the reason, and unmarked snapshots that are
+   * not listed.
+   */
   warnings: string[];
 }
 
@@ -400,7 +403,10 @@ export interface FindOrphansResponse_Orphan {
   clusterId: string;
   /** The instance at the provider that it is attached to. */
   attachedTo: string;
-  /** The command that brings it under management; empty for snapshots. */
+  /**
+   * The command that brings it under management; empty for a snapshot, and for a volume in a place that no class
+   * names.
+   */
   importCommand: string;
   /**
    * `<namespace>/<name>` of the object that it was created for and that uses another resource, for example after the
@@ -2917,8 +2923,8 @@ export const AdminServiceService = {
     responseDeserialize: (value: Buffer): BackupResponse => BackupResponse.decode(value),
   },
   /**
-   * Marks the storage root of the daemon's node with the id of this cluster, after the cluster that had it
-   * was lost. Refused while another daemon uses the directory.
+   * Marks the storage root of the daemon's node with the id of this cluster, after the cluster that had it was lost.
+   * Refused while another daemon or a process uses the directory, and if it lacks volumes of this cluster.
    */
   adoptStorageRoot: {
     path: "/api.AdminService/AdoptStorageRoot" as const,

@@ -34,7 +34,7 @@ export interface Event {
   lastSeenAt: string;
   /** The component that reports the event. */
   source: string;
-  /** Number of further events with this reason that were not written because of the rate limit. */
+  /** Number of further events with this reason that were not written because of the rate limit or of a failed write. */
   dropped: number;
 }
 

@@ -62,7 +62,7 @@ export interface Instance {
   restartCount: number;
   /** Process id of the workload on its node; 0 if it does not run. */
   pid: number;
-  /** Start of the present run. RFC 3339, UTC. */
+  /** Start of the present run, or of the last one if it has ended. RFC 3339, UTC. */
   startedAt: string;
   /** Mounted volumes. */
   mounts: Instance_Mount[];

@@ -10,7 +10,10 @@ import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 export interface GetLogsRequest {
   namespace: string;
   name: string;
-  /** Continues with new lines until the caller ends the stream. */
+  /**
+   * Continues with new lines, also those of an instance that replaces it, until the caller ends the stream or the
+   * server stops.
+   */
   follow: boolean;
   /** Number of last lines of each instance at the start; 0 means all. */
   tail: number;
@@ -30,7 +33,7 @@ export interface GetLogsRequest {
 export interface LogLine {
   instance: string;
   content: string;
-  /** The position for resuming; covers all instances that are read. */
+  /** The position for resuming; covers all instances that are read. Empty with previous. */
   position: string;
   /**
    * Time at which the line was written, RFC 3339; for a process the latest possible time, accurate to half a minute.

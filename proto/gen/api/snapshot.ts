@@ -35,7 +35,7 @@ export interface Snapshot {
   status: Snapshot_Status;
   /** Identifier of the snapshot at its driver. */
   handle: string;
-  /** Error because of which it is Failed; otherwise empty. last_operation has the errors of retried calls. */
+  /** Error because of which it is Failed; otherwise empty. lastOperation has the errors of retried calls. */
   failureMessage: string;
   /** Size of its source when it was created, in bytes. */
   sizeBytes: string;
@@ -1298,7 +1298,7 @@ export const SnapshotServiceService = {
     responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
-  /** Retries a Failed snapshot. */
+  /** Retries the creation of a Failed snapshot. Refused for a snapshot that was created. */
   retry: {
     path: "/api.SnapshotService/Retry" as const,
     requestStream: false as const,

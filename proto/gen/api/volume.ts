@@ -48,7 +48,7 @@ export interface Volume {
   boundNode: string;
   /** <namespace>/<service> */
   ownerService: string;
-  /** Error because of which it is Failed or Stalled; otherwise empty. last_operation has the errors of retried calls. */
+  /** Error because of which it is Failed or Stalled; otherwise empty. lastOperation has the errors of retried calls. */
   failureMessage: string;
   /** Failed calls to provision it, counted from the last start of its provisioning: the first one, or a retry. */
   attempts: number;
@@ -88,7 +88,10 @@ export interface Volume {
   dataDeletion?:
     | Volume_DataDeletion
     | undefined;
-  /** Used bytes of its file system, as last measured by its node. For a directory: the sum of its files. */
+  /**
+   * Used bytes of its file system, as measured by its node; small changes since are not written. For a directory: the
+   * sum of its files.
+   */
   usedBytes: string;
   /** Bytes of its file system. For a directory: those of the disk on which it is. */
   totalBytes: string;
@@ -2265,7 +2268,10 @@ export const VolumeServiceService = {
     responseSerialize: (_value: Volume): Buffer => notServed(),
     responseDeserialize: (value: Buffer): Volume => Volume.decode(value),
   },
-  /** Retries a Failed volume with a reset count of attempts. */
+  /**
+   * Retries the provisioning of a Failed volume with a reset count of attempts. Refused for a volume that was
+   * provisioned.
+   */
   retryProvision: {
     path: "/api.VolumeService/RetryProvision" as const,
     requestStream: false as const,

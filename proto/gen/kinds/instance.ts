@@ -102,7 +102,7 @@ export interface Instance extends ApiObject {
   readonly restartCount?: number;
   /** Process id of the workload on its node; 0 if it does not run. */
   readonly pid?: number;
-  /** Start of the present run. RFC 3339, UTC. */
+  /** Start of the present run, or of the last one if it has ended. RFC 3339, UTC. */
   readonly startedAt?: string;
   /** Mounted volumes. */
   readonly mounts?: readonly InstanceMount[];

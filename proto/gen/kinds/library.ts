@@ -141,6 +141,6 @@ export interface Event extends ApiObject {
   readonly lastSeenAt?: string;
   /** The component that reports the event. */
   readonly source?: string;
-  /** Number of further events with this reason that were not written because of the rate limit. */
+  /** Number of further events with this reason that were not written because of the rate limit or of a failed write. */
   readonly dropped?: number;
 }

@@ -22,7 +22,7 @@ export interface Snapshot extends ApiObject {
   readonly status?: SnapshotPhase;
   /** Identifier of the snapshot at its driver. */
   readonly handle?: string;
-  /** Error because of which it is Failed; otherwise empty. last_operation has the errors of retried calls. */
+  /** Error because of which it is Failed; otherwise empty. lastOperation has the errors of retried calls. */
   readonly failureMessage?: string;
   /** Size of its source when it was created, in bytes. */
   readonly sizeBytes?: string;

@@ -108,7 +108,7 @@ export interface Volume extends ApiObject {
   readonly boundNode?: string;
   /** <namespace>/<service> */
   readonly ownerService?: string;
-  /** Error because of which it is Failed or Stalled; otherwise empty. last_operation has the errors of retried calls. */
+  /** Error because of which it is Failed or Stalled; otherwise empty. lastOperation has the errors of retried calls. */
   readonly failureMessage?: string;
   /** Failed calls to provision it, counted from the last start of its provisioning: the first one, or a retry. */
   readonly attempts?: number;
@@ -142,7 +142,7 @@ export interface Volume extends ApiObject {
   readonly failedWith?: string;
   /** Set when the driver is called to delete the data. The reclaim policy can't be changed while the driver may delete it. */
   readonly dataDeletion?: VolumeDataDeletion;
-  /** Used bytes of its file system, as last measured by its node. For a directory: the sum of its files. */
+  /** Used bytes of its file system, as measured by its node; small changes since are not written. For a directory: the sum of its files. */
   readonly usedBytes?: string;
   /** Bytes of its file system. For a directory: those of the disk on which it is. */
   readonly totalBytes?: string;
