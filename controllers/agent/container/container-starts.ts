@@ -179,9 +179,10 @@ export class ContainerStarts {
     const check = (): Promise<void> => requireUnmoved(mounts, ownDirectories);
     const same = before.filter(({ run }) => run === identity.run).map((found) => found.container);
     const begin = (): Promise<void> =>
-      stuck.during(spec.id, identity.run, () =>
-        container.start(identity, containerConfig(plan), same, check, spec.strictLimits),
-      );
+      stuck.during(spec.id, identity.run, async () => {
+        await container.start(identity, containerConfig(plan), same, check, spec.strictLimits);
+        await container.requireMounts(identity, mounts);
+      });
     await (joinsBridge(spec) ? network.during(signal, begin) : begin());
   }
 }

@@ -7,10 +7,13 @@ import type { ContainerInspection, EngineContainers } from './engine/engine-cont
 import { isEngineError } from './engine/engine-error.js';
 import { killUnrecorded, UnrecordedProcesses } from './engine/unrecorded-processes.js';
 import { ImageError } from './images/images.js';
+import { unseenMount } from './mounts/unseen-mount.js';
+import type { WorkloadMount } from '../runtime/runtime.js';
 import { containerName, engineLabels, type RunIdentity, runOf } from './run-identity.js';
 import {
   containerNameTaken,
   containerUnsettled,
+  mountUnseen,
   strictLimitsRefused,
 } from '../../messages/starts.js';
 
@@ -89,6 +92,22 @@ export class RunContainer {
     await check();
     if (strict) await this.#requireLimits(container);
     await containers.start(container, signal, startMs);
+  }
+
+  /**
+   * Removes the started container of a run if it has other mounts than this process: its files would be on the disk of
+   * the node instead of the volume. @throws Error then; EngineError
+   */
+  async requireMounts(identity: RunIdentity, mounts: readonly WorkloadMount[]): Promise<void> {
+    const { containers, signal } = this.#options;
+    const name = containerName(identity);
+    const unseen = await unseenMount(mounts, () => this.#own(name, identity));
+    if (!unseen) return;
+    await containers.remove(name, signal, { force: true });
+    const { source, target } = unseen;
+    throw new Error(
+      `mount ${target}: ${mountUnseen.format({ source })}, because they run in different mount namespaces; remove PrivateTmp, PrivateMounts, ProtectSystem and similar options from the unit of kedged, or mount the data directory with propagation rshared if kedged runs in a container`,
+    );
   }
 
   /** Discards a container whose limits the engine did not accept. @throws Error with those limits */

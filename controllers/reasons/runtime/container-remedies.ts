@@ -138,6 +138,16 @@ export function sourceMoved({ object, message }: About<'Instance'>): Remedy {
   );
 }
 
+/** The remedy if the engine does not have the mounts of kedged. */
+export function mountUnseen({ object }: About<'Instance'>): Remedy {
+  return wait(
+    `a restart of kedged on node ${object.node ?? ''} in the mount namespace of its container engine (a unit of systemd without PrivateTmp, PrivateMounts and ProtectSystem)`,
+    'on the next retry',
+    command('scale', 'service', serviceOf(object), '--replicas 0'),
+    'to stop waiting',
+  );
+}
+
 /** The remedy if the image of a container could not be provided. */
 export function imageFailed(about: About<'Instance'>): Remedy {
   if (engineTexts.diskFull.isIn(about.message)) return engineDiskFull(about);

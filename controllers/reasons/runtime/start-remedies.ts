@@ -9,6 +9,7 @@ import {
   imageRefused,
   imageRemoved,
   limitsRefused,
+  mountUnseen as unseenMount,
   notRestarted,
   sourceMoved as movedSource,
   startRefused,
@@ -26,6 +27,7 @@ import {
   engineDiskFull,
   engineInterrupted,
   imageFailed,
+  mountUnseen,
   nodeDiskFull,
   portTaken,
   sourceMoved,
@@ -58,6 +60,7 @@ export function startFailed(about: About<'Instance'>): Remedy {
   if (engineTexts.diskFull.isIn(message))
     return object.template.runtime === 'process' ? nodeDiskFull(about) : engineDiskFull(about);
   if (movedSource.isIn(message)) return sourceMoved(about);
+  if (unseenMount.isIn(message)) return mountUnseen(about);
   if (engineTexts.portTaken.isIn(message)) return portTaken(about);
   if (limitsRefused.isIn(message)) return limitsNotEnforced(about);
   if (strictLimitsRefused.isIn(message)) return strictLimits(about);

@@ -1,0 +1,67 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { unseenMount } from './unseen-mount.js';
+
+const id = 'c'.repeat(64);
+const source = '/data/mounts/binds/u/shop+s-0/data';
+const mounts = [
+  { source: '/data/files', target: '/etc/app', readOnly: true },
+  { source, target: '/data', readOnly: false },
+];
+const line = (device: string, root: string, target: string): string =>
+  `30 20 ${device} ${root} ${target} rw shared:1 - ext4 /dev/x rw\n`;
+const own = line('8:1', '/', '/') + line('7:0', '/', source);
+
+describe('the mounts of a started container', () => {
+  let proc: string;
+  beforeEach(async () => {
+    proc = await mkdtemp(join(tmpdir(), 'kedge-proc-'));
+  });
+  afterEach(() => rm(proc, { recursive: true }));
+
+  async function unseen(table: string, cgroup = `0::/docker/${id}`, mine = own, pid = 42) {
+    for (const [name, text] of [
+      ['self/mountinfo', mine],
+      ['42/mountinfo', table],
+      ['42/cgroup', cgroup],
+    ] as const) {
+      await mkdir(join(proc, name, '..'), { recursive: true });
+      await writeFile(join(proc, name), text);
+    }
+    return (await unseenMount(mounts, () => Promise.resolve({ id, pid }), proc))?.target;
+  }
+  const files = line('8:1', '/data/files', '/etc/app');
+
+  it('are those of kedged if the device and the directory are the same', async () => {
+    expect(await unseen(files + line('7:0', '/', '/data'))).to.equal(undefined);
+  });
+
+  it('are others if the engine has the directory below the volume, or another one of the same disk', async () => {
+    expect(await unseen(files + line('8:1', source, '/data'))).to.equal('/data');
+    const local = line('8:1', '/data/volumes/u', source);
+    const below = files + line('8:1', source, '/data');
+    expect(await unseen(below, undefined, local)).to.equal('/data');
+  });
+
+  it('are judged by the top one of several at a path', async () => {
+    const stacked = line('8:1', source, '/data') + line('7:0', '/', '/data');
+    expect(await unseen(stacked)).to.equal(undefined);
+  });
+
+  it('are not judged if the process is another one, is gone, or does not show the mount', async () => {
+    const below = files + line('8:1', source, '/data');
+    expect(await unseen(below, '0::/user.slice')).to.equal(undefined);
+    expect(await unseen(below, undefined, own, 0)).to.equal(undefined);
+    expect(await unseen(below, undefined, own, 43)).to.equal(undefined);
+    expect(await unseen(files)).to.equal(undefined);
+  });
+
+  it('are not inspected if nothing is mounted at their sources', async () => {
+    await mkdir(join(proc, 'self'));
+    await writeFile(join(proc, 'self/mountinfo'), line('8:1', '/', '/'));
+    const inspect = () => Promise.reject(new Error('not expected'));
+    expect(await unseenMount(mounts, inspect, proc)).to.equal(undefined);
+  });
+});

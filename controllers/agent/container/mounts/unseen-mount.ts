@@ -1,0 +1,39 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseMountTable } from '@kedge/driver-sdk';
+import type { WorkloadMount } from '../../runtime/runtime.js';
+import type { ContainerInspection } from '../engine/engine-containers.js';
+
+/** A running container. */
+type Running = Pick<ContainerInspection, 'id' | 'pid'>;
+
+/**
+ * The first mount whose source has something mounted for this process, of which the container has something else. The
+ * engine resolves sources in its own mount namespace. If mounts of this one do not reach it, the container has the
+ * directory below the volume. Undefined if there is none, or if the process of the container is not visible here.
+ * @param inspect returns the container; called only if something is mounted at a source
+ * @param proc where the kernel shows processes
+ */
+export async function unseenMount(
+  mounts: readonly WorkloadMount[],
+  inspect: () => Promise<Running | undefined>,
+  proc = '/proc',
+): Promise<WorkloadMount | undefined> {
+  const own = parseMountTable(await readFile(join(proc, 'self', 'mountinfo'), 'utf8'));
+  const mounted = mounts.flatMap((mount) => {
+    const entry = own.findLast(({ target }) => target === mount.source);
+    return entry ? [{ mount, entry }] : [];
+  });
+  if (mounted.length === 0) return undefined;
+  const container = await inspect();
+  if (!container || container.pid <= 0) return undefined;
+  const textOf = (name: string): Promise<string> =>
+    readFile(join(proc, String(container.pid), name), 'utf8').catch(() => '');
+  // Another process of that number: the engine may have another pid namespace.
+  if (!(await textOf('cgroup')).includes(container.id)) return undefined;
+  const seen = parseMountTable(await textOf('mountinfo'));
+  return mounted.find(({ mount, entry }) => {
+    const there = seen.findLast(({ target }) => target === mount.target);
+    return there && (there.device !== entry.device || there.root !== entry.root);
+  })?.mount;
+}
