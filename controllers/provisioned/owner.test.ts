@@ -49,6 +49,11 @@ describe('the owner of a volume', () => {
       controller,
     ],
     [
+      'taken away by hand from one of two nodes: the volume controller, which detaches it',
+      { attachments: [held('a', 'Detaching'), held('b', 'Attached')] },
+      controller,
+    ],
+    [
       'on its way to one of two nodes: the volume controller, which waits for it',
       { attachments: [held('a', 'Attached'), held('b', 'Reserved')] },
       { type: 'controller', underWay: [held('b', 'Reserved')] },

@@ -15,7 +15,10 @@ export type VolumeOwner =
   | {
       /** The volume controller; volumes on several nodes are detached by each node. */
       readonly type: 'controller';
-      /** Attachments in transition, if there are several nodes: the controller waits for them. */
+      /**
+       * Attachments that a node makes or ends, if there are several nodes: the controller waits for them. Those that are
+       * `Detaching` are not among them, because the controller ends them.
+       */
       readonly underWay: readonly Attachment[];
     };
 
@@ -33,7 +36,9 @@ export function ownerOf({
   const [node] = nodes;
   if (node === undefined) return { type: 'controller', underWay: [] };
   if (nodes.length > 1) {
-    const underWay = attachments.filter(({ state }) => state !== 'Attached');
+    const isSettled = (state: Attachment['state']): boolean =>
+      state === 'Attached' || state === 'Detaching';
+    const underWay = attachments.filter(({ state }) => !isSettled(state));
     return { type: 'controller', underWay };
   }
   return attachments.some(({ state }) => state !== 'Detaching')

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { findCondition } from 'kedge';
 import { settle } from 'kedge/testing';
+import { nodes } from '../../node/kind.js';
 import { type Attachment, type Volume, volumes } from '../kind.js';
 import { problemOfStorage } from '../../cause/index.js';
 import { StorageWorld } from '../../testing/storage-world.js';
@@ -87,5 +88,26 @@ describe('a volume that stands', () => {
       attachments: [held('i-1', 'Attached')],
     });
     expect(world.driver.calls).to.not.include('detach');
+  });
+
+  it('V19: is detached from one of two nodes by force, and stays attached to the other', async () => {
+    await world.createVolume({ accessMode: 'ReadOnlyMany' });
+    const held = (node: string, state: Attachment['state']): Attachment => ({
+      claim: `default/on-${node}`,
+      node,
+      state,
+    });
+    const status = { status: 'Bound', boundClaim: 'default/on-a', boundNode: 'a' } as const;
+    for (const name of ['a', 'b']) await world.store.create(nodes, { name });
+    await world.store.updateStatus(volumes, key, {
+      ...status,
+      attachments: [held('a', 'Detaching'), held('b', 'Attached')],
+    });
+    await world.clock.advance(10_000);
+    expect(await volume()).to.deep.include({
+      ...{ status: 'Bound', boundNode: 'b' },
+      attachments: [held('b', 'Attached')],
+    });
+    expect(world.driver.calls).to.include('detach');
   });
 });
