@@ -20,6 +20,9 @@ export const inputMessages = {
   },
 } as const;
 
+/** The in-memory file system of mounted secrets and configmaps is full. */
+export const memoryFull = messageForm('the in-memory file system at {path} is full');
+
 /** A directory of a volume that can't be mounted. */
 export const subPathRefused = messageForm('subPath "{subPath}"');
 

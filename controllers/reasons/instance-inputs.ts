@@ -1,4 +1,4 @@
-import { subPathRefused } from '../messages/inputs.js';
+import { memoryFull, subPathRefused } from '../messages/inputs.js';
 import { command, patchOf } from './commands.js';
 import { shellWord } from '../messages/shell-word.js';
 import { missingInput } from './missing-input.js';
@@ -60,6 +60,12 @@ function wantedKeys({ object }: About<'Instance'>, kind: string, name: string): 
 export function inputsFailed(about: About<'Instance'>): Remedy {
   if (missingInput(about.message)) return inputsOfInstance(about);
   const { object } = about;
+  const full = memoryFull.read(about.message);
+  if (full)
+    return run(
+      `mount -o remount,size=SIZE ${shellWord(full.path)}`,
+      `the file system in memory of node ${object.node ?? ''} with the files of secrets and configmaps is full: enlarge it there, or remove what else is in it; the write is retried automatically`,
+    );
   return wait(
     'the node to write them (free disk space on the node)',
     'on the next retry',

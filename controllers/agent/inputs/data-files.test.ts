@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -88,6 +89,38 @@ describe('data files', () => {
       n.startsWith('..version'),
     );
     expect(hidden).to.have.length(1);
+  });
+
+  it('a write to a full file system leaves no part of its own, at whichever step it fails', async function () {
+    const place = join(base, 'full');
+    await mkdir(place);
+    const outcomes = new Set<string>();
+    for (let inodes = 2; inodes < 16; inodes += 1) {
+      const mounted = spawnSync('mount', [
+        ...['-t', 'tmpfs', '-o', `nr_inodes=${inodes}`, 'tmpfs', place],
+      ]);
+      if (mounted.status !== 0) {
+        console.log('    skipped: no file system can be mounted here, which needs root');
+        this.skip();
+      }
+      try {
+        const small = new DataFiles(join(place, 'own'), join(base, 'data'));
+        const failed = await refusal(
+          small.open().then(() => small.write('owner', 'set', new Map([['key', 'x']]))),
+        );
+        outcomes.add(failed === '' ? 'written' : 'refused');
+        const left = spawnSync('find', [place, '-name', '..version-*', '-o', '-name', '..data*']);
+        if (failed !== '') {
+          expect(failed, `${inodes} inodes`).to.contain('ENOSPC');
+          // The link to a whole version may be there, without a name at the top of the set.
+          if (!existsSync(join(small.at('owner', 'set'), '..data')))
+            expect(String(left.stdout), `${inodes} inodes`).to.equal('');
+        }
+      } finally {
+        spawnSync('umount', [place]);
+      }
+    }
+    expect([...outcomes]).to.deep.equal(['refused', 'written']);
   });
 
   it('are readable for any user of their workload but no other of the node, and go with their owner', async () => {

@@ -60,6 +60,11 @@ export class DataFiles {
     return this.#directory;
   }
 
+  /** The directory of the file system that has the files. Other programs may use it too. */
+  get fileSystem(): string {
+    return dirname(this.#directory);
+  }
+
   /**
    * Creates the directory if it is missing, and records its owner.
    * @throws Error if it is not a directory, not in memory, or owned by or accessible to another user
@@ -76,9 +81,7 @@ export class DataFiles {
       );
     const { type } = await statfs(this.#directory);
     if (!inMemory.includes(type))
-      throw new Error(
-        `${this.#directory} is not in memory; mount a tmpfs at ${dirname(this.#directory)}`,
-      );
+      throw new Error(`${this.#directory} is not in memory; mount a tmpfs at ${this.fileSystem}`);
     const owner = JSON.stringify(await ownerOf(this.#dataDirectory));
     await writeFile(join(this.#directory, ownerFile), owner, { mode: 0o600 });
   }
@@ -145,17 +148,17 @@ export class DataFiles {
           await chmod(above, modes.directory);
       }
       for (const each of [version, directory]) await chmod(each, modes.directory);
+      const link = join(directory, `${current}.new`);
+      await rm(link, { recursive: true, force: true });
+      await symlink(basename(version), link);
+      const before = join(directory, current);
+      if (await isPlainDirectory(before)) await rm(before, { recursive: true });
+      await rename(link, before);
     } catch (error) {
       // Otherwise each failed attempt would occupy memory.
       await rm(version, { recursive: true, force: true });
       throw error;
     }
-    const link = join(directory, `${current}.new`);
-    await rm(link, { recursive: true, force: true });
-    await symlink(basename(version), link);
-    const before = join(directory, current);
-    if (await isPlainDirectory(before)) await rm(before, { recursive: true });
-    await rename(link, before);
     await this.#link(directory, new Set([...files.keys()].map((path) => path.split('/')[0] ?? '')));
     await this.#drop(directory, basename(version));
   }

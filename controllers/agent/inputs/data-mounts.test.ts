@@ -27,7 +27,8 @@ class Place extends DataFiles {
   remains: 'whole' | 'incomplete' | 'absent' = 'whole';
   readonly removed: string[] = [];
   override open(): Promise<void> {
-    return this.problem === undefined ? Promise.resolve() : Promise.reject(new Error(this.problem));
+    if (this.problem === undefined) return Promise.resolve();
+    return Promise.reject(Object.assign(new Error(this.problem), { code: this.problem }));
   }
   override write(_: string, __: string, content: ReadonlyMap<string, string>): Promise<void> {
     this.writes += 1;
@@ -78,7 +79,9 @@ describe('data mounts', () => {
     place.problem = 'ENOSPC';
     Object.assign(found, { metadata: { ...metadata, resourceVersion: '2' } });
     const full = await mounts.write(instance, false);
-    expect(full.type === 'failed' && full.message).to.contain('ENOSPC');
+    expect(full.type === 'failed' && full.message).to.equal(
+      "mounted secrets and configmaps can't be written: the in-memory file system at / is full: ENOSPC",
+    );
   });
 
   describe('of a configmap', () => {

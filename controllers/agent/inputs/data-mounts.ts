@@ -8,7 +8,7 @@ import { filePathProblem } from '../../service/index.js';
 import type { DataFiles } from './data-files.js';
 import type { EnvironmentSources } from './environment.js';
 import type { WorkloadMount } from '../runtime/runtime.js';
-import { inputMessages } from '../../messages/inputs.js';
+import { inputMessages, memoryFull } from '../../messages/inputs.js';
 
 /** The mounted files of a workload from secrets and configmaps, or the missing input. */
 export type DataMountsOutcome =
@@ -106,9 +106,12 @@ export class DataMounts {
     try {
       return await this.#write(instance, entriesOf(instance), isRunning);
     } catch (error) {
+      // The error of a write has no path.
+      const isFull = (error as NodeJS.ErrnoException).code === 'ENOSPC';
+      const full = isFull ? `${memoryFull.format({ path: this.#files.fileSystem })}: ` : '';
       return {
         type: 'failed',
-        message: `mounted secrets and configmaps can't be written: ${messageOf(error)}`,
+        message: `mounted secrets and configmaps can't be written: ${full}${messageOf(error)}`,
       };
     }
   }
