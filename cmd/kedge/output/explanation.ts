@@ -12,6 +12,8 @@ export interface ObjectExplanation {
   readonly explanation: Explanation | undefined;
   /** Labels and texts of the last driver call: the call, its result, the next retry. Empty without a call. */
   readonly lastCall: readonly (readonly [string, string])[];
+  /** Why the state may be out of date; undefined if it is not. */
+  readonly stale: string | undefined;
 }
 
 /** The last call with its result, and the next retry; empty for an object without calls. */
@@ -35,6 +37,7 @@ export function explanationText({
   status,
   explanation,
   lastCall,
+  stale,
 }: ObjectExplanation): string {
   const head = `${object} is ${coloured(status)}`;
   const calls = lastCall;
@@ -59,18 +62,26 @@ export function explanationText({
   const next = explanation?.remedy
     ? ['', 'Next:', `  ${printable(explanation.remedy.command)}`]
     : [];
-  const end = explanation ? next : [`It has no problem.`];
-  return [head, ...shown, ...end].join('\n');
+  const none =
+    stale === undefined ? 'It has no problem.' : 'Its last recorded state is no problem.';
+  const end = explanation ? next : [none];
+  return [head, ...shown, ...end, ...(stale === undefined ? [] : ['', stale])].join('\n');
 }
 
 /** An explanation as data for programs. */
-export function explanationData({ object, status, explanation }: ObjectExplanation): JsonObject {
-  if (!explanation) return { object, status };
+export function explanationData({
+  object,
+  status: recorded,
+  explanation,
+  stale,
+}: ObjectExplanation): JsonObject {
+  const status = stale === undefined ? { status: recorded } : { status: recorded, stale };
+  if (!explanation) return { object, ...status };
   const { reason, meaning, message, path, remedy } = explanation;
   const requests = requestsOf(explanation.subject).map((one) => ({ ...one }));
   return {
     object,
-    status,
+    ...status,
     cause: { object: explanation.object, reason, meaning, message, path: [...path] },
     ...(requests.length > 0 ? { requests } : {}),
     ...(remedy ? { remedy: { ...remedy } } : {}),

@@ -142,6 +142,39 @@ describe('a data directory on a full disk', function () {
     await reaches('volumes/more', 'Available');
   });
 
+  it('says that states may be out of date, and records the end of a workload once space is free', async () => {
+    await daemon.ok('POST', `${base}/services`, {
+      ...{ name: 'short', runtime: 'process', command: ['sleep', '3600'] },
+      restartPolicy: 'Never',
+    });
+    await reaches('instances/short-0', 'Running');
+    const { body } = await daemon.rest('GET', `${base}/instances/short-0`);
+    await eventually('no problem', async () => {
+      const { stdout } = await daemon.cli('why', 'instance/short-0');
+      expect(stdout).to.contain('It has no problem.').and.not.contain('out of date');
+      return true;
+    });
+    fill(data, 'first');
+    await healthIs(503);
+    process.kill(Number(body['pid']), 'SIGKILL');
+    const stale =
+      /States may be out of date.*writes are refused: the disk of the store is nearly full/;
+    for (const name of ['instance/short-0', 'service/short']) {
+      const why = await daemon.cli('why', name);
+      expect(why.stdout).to.match(stale).and.not.contain('It has no problem');
+    }
+    const answer = JSON.parse(
+      (await daemon.cli('why', 'instance/short-0', '-o', 'json')).stdout,
+    ) as object;
+    expect(answer).to.have.property('stale').that.matches(stale);
+    for (const words of [['get', 'instances'], ['describe', 'instance/short-0'], ['health']])
+      expect((await daemon.cli(...words)).stderr, words.join(' ')).to.match(stale);
+    await empty(data);
+    await healthIs(200);
+    await reaches('instances/short-0', 'Failed');
+    expect((await daemon.cli('get', 'instances')).stderr).to.equal('');
+  });
+
   it('deletes a service with its instance and the volume that is bound to it', async () => {
     const hostPath = join(daemon.home, 'host', 'a');
     await mkdir(hostPath, { recursive: true });

@@ -4,8 +4,9 @@ import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
 import { textOf } from 'kedge/rpc';
 import { allKinds } from '@kedge/controllers/kinds';
-import { connect, connectTo, listAll } from '../../connection/api.js';
+import { connect, listAll } from '../../connection/api.js';
 import { currentContext } from '../../connection/context.js';
+import { refusalOf, storeState } from '../../connection/store-state.js';
 import { scopeOf } from '../../connection/targets.js';
 import { type Group, dataText, parseDataFormat } from '../../output/formats.js';
 import { age, note, print, table } from '../../output/output.js';
@@ -50,22 +51,6 @@ function nodeRow(node: JsonObject): readonly string[] {
   ];
 }
 
-/** The explanation of a store that refuses writes, by its state. */
-const refusals: Readonly<Record<string, string>> = {
-  FULL: 'the disk of the store is nearly full: free space on it, or delete objects; if very little is left, only objects without finalizers can be deleted',
-  POISONED: 'a write failed, and the store is being reopened; check its disk and the log of kedged',
-};
-
-/** The state of the daemon's store. */
-async function storeState(): Promise<string> {
-  const client = await connectTo('kedge');
-  try {
-    return textOf(await client.call('ObjectService.Status', {}), 'state');
-  } finally {
-    client.close();
-  }
-}
-
 async function status(output: string): Promise<void> {
   const format = parseDataFormat(output);
   const context = await currentContext();
@@ -99,8 +84,9 @@ async function status(output: string): Promise<void> {
       .filter(({ total }) => total > 0)
       .map(({ kind, total, statuses }) => [kind.plural, String(total), statuses]);
     print(`\n${table([['KIND', 'COUNT', 'STATUS'], ...rows])}`);
-    const refusal = refusals[store];
-    if (refusal !== undefined) print(`\nWrites are refused: ${refusal}.`);
+    const refusal = refusalOf(store);
+    if (refusal !== undefined)
+      print(`\nWrites are refused, so that states may be out of date: ${refusal}.`);
     if (open.length === 0 && refusal === undefined)
       print(`\nAll ${hidden.length > 0 ? 'visible ' : ''}objects are ready.`);
     if (open.length > 0)

@@ -4,6 +4,7 @@ import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
 import { printable } from '../../../terminal-text.js';
 import { connect, isDescribed, methodFor } from '../../connection/api.js';
+import { noteStaleStates } from '../../connection/store-state.js';
 import { forEachTarget, objectsNamedBy, type Target } from '../../connection/targets.js';
 import { type Description, descriptionOf } from '../../output/description.js';
 import { dataText, parseDataFormat } from '../../output/formats.js';
@@ -89,6 +90,7 @@ export async function describe(
       if (format === 'table') show(description);
       else print(await dataText(description, format));
     });
+    await noteStaleStates();
   } finally {
     client.close();
   }

@@ -7,6 +7,7 @@ import { emptyWorld, type World, worldOfNamespace } from '@kedge/controllers/cau
 import { connect, listAll, methodFor } from '../../connection/api.js';
 import { apiReader } from '../../connection/api-reader.js';
 import { follow } from '../../connection/follow.js';
+import { noteStaleStates } from '../../connection/store-state.js';
 import { forEachTarget, namedBy, scopeOf, type Target } from '../../connection/targets.js';
 import {
   type Format,
@@ -238,6 +239,7 @@ async function get(words: readonly string[], options: GetOptions): Promise<void>
       const what = all ? 'objects' : kinds.map(({ plural }) => plural).join(' or ');
       await show(client, await listed(client, kinds, options, all), what, options);
     }
+    await noteStaleStates();
   } finally {
     client.close();
   }

@@ -3,6 +3,7 @@ import { invalid } from 'kedge/objects';
 import { textOf } from 'kedge/rpc';
 import { connect, methodFor } from '../../connection/api.js';
 import { explainRemote } from '../../connection/api-reader.js';
+import { staleStates } from '../../connection/store-state.js';
 import { labelOf } from '../../output/subjects.js';
 import {
   forEachTarget,
@@ -34,6 +35,7 @@ export async function why(
   const client = await connect();
   let shown = 0;
   try {
+    const stale = await staleStates();
     await forEachTarget(targets, async ({ kind, name }) => {
       const request = { ...scopeOf(kind, namespace), name };
       const object = await client.call(methodFor(kind, 'Get'), request);
@@ -50,6 +52,7 @@ export async function why(
         status: textOf(object, 'status') || 'Pending',
         explanation: await explainRemote(client, subject),
         lastCall: lastCallOf(object),
+        stale,
       };
       if (shown > 0) print(format === 'yaml' ? '---' : '');
       shown += 1;

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { isJsonObject, textOf } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
+import { noteStaleStates } from '../../connection/store-state.js';
 import { nameOf } from '../../connection/targets.js';
 import { print, table } from '../../output/output.js';
 import { withExamples } from '../../program/examples.js';
@@ -25,6 +26,7 @@ async function health(word: string | undefined, { namespace }: Where): Promise<v
       textOf(item, 'message'),
     ]);
     print(table([['NAME', 'HEALTH', 'READY', 'MESSAGE'], ...rows]));
+    await noteStaleStates();
   } finally {
     client.close();
   }
