@@ -12,7 +12,7 @@ import { requireUnmoved } from './mounts/moved-source.js';
 import type { StuckStarts } from './outages/stuck-starts.js';
 import { joinsBridge } from './network/network-settings.js';
 import { isConnectionLoss, isUnsettled, type RunContainer } from './run-container.js';
-import type { FoundRun, RunIdentity } from './run-identity.js';
+import { containerName, type FoundRun, type RunIdentity, runOf } from './run-identity.js';
 
 /** Time that a caller waits for a start. A longer start continues in the background. */
 const patienceMs = 250;
@@ -118,10 +118,26 @@ export class ContainerStarts {
       }
       const message = messageOf(error);
       const reason = error instanceof ImageError ? ('ImagePullFailed' as const) : undefined;
-      this.#attempts.set(id, { state: 'startFailed', run, message, ...(reason && { reason }) });
+      const isCreated = await this.#isCreated({ cluster, id, run });
+      this.#attempts.set(id, {
+        ...{ state: 'startFailed', run, message, ...(reason && { reason }) },
+        ...(!isCreated && { withoutContainer: true }),
+      });
       await records.settled(id, run);
     } finally {
       if (this.#givenUp.get(id) === givenUp) this.#givenUp.delete(id);
+    }
+  }
+
+  /** Whether the container of a run exists. True if the engine does not answer. */
+  async #isCreated(identity: RunIdentity): Promise<boolean> {
+    const { containers, signal } = this.#options;
+    try {
+      const found = await containers.inspect(containerName(identity), signal);
+      return found !== undefined && runOf(found.labels)?.cluster === identity.cluster;
+    } catch {
+      // The failed start is reported in any case.
+      return true;
     }
   }
 

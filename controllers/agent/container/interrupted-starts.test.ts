@@ -39,6 +39,8 @@ describe('a start of a container that is interrupted', () => {
   let open: ContainerRuntime[];
   let containers: Map<string, Container>;
   let starts: Start[];
+  /** Whether the engine refuses to create a container. */
+  let refusesCreation: boolean;
   /** While it is set, every name is in use for the engine, which answers creations once the promise is settled. */
   let busy: Promise<void> | undefined;
 
@@ -62,6 +64,7 @@ describe('a start of a container that is interrupted', () => {
           State,
         })),
       );
+    if (key === 'create' && refusesCreation) return json(response, 500, { message: 'no subnet' });
     if (key === 'create') {
       const name = url.searchParams.get('name') ?? '';
       const isBusy = busy !== undefined;
@@ -125,6 +128,7 @@ describe('a start of a container that is interrupted', () => {
 
   beforeEach(async () => {
     engine = await FakeEngine.start();
+    refusesCreation = false;
     engine.answer = (request, response) => void answer(request, response);
     directory = await mkdtemp(join(tmpdir(), 'kedge-starts-'));
     open = [];
@@ -212,6 +216,25 @@ describe('a start of a container that is interrupted', () => {
     await attempt(next);
     expect(await next.observe(id)).to.include({ state: 'running', run: 3 });
     expect(names()).to.deep.equal(['-1 exited', '-3 running']);
+  });
+
+  it('is marked if it failed before its container was created, and not if the container did not start', async () => {
+    const runtime = daemon();
+    refusesCreation = true;
+    await attempt(runtime);
+    expect(await runtime.observe(id)).to.deep.equal({
+      ...{ state: 'startFailed', run: 1, withoutContainer: true },
+      message: 'no subnet',
+    });
+    refusesCreation = false;
+    starts = ['fails', 'runs'];
+    await attempt(runtime);
+    const failed = await runtime.observe(id);
+    expect(failed)
+      .to.include({ state: 'startFailed', run: 2 })
+      .and.not.have.property('withoutContainer');
+    await attempt(runtime);
+    expect(await runtime.observe(id)).to.include({ state: 'running', run: 3 });
   });
 
   it('fails with the reason while the engine is not done with its name, now or later', async () => {

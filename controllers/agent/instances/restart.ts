@@ -82,8 +82,8 @@ export function spreadOf(uid: string, run: number): number {
 
 /**
  * Number of restarts of a workload, from the number of its present run. As with the kubelet, a run whose image could
- * not be pulled is not counted, and a run whose command could not be started is. Runs that the engine ended are not
- * counted.
+ * not be pulled or whose container could not be created is not counted, and a run whose container could not be started
+ * is. Runs that the engine ended are not counted.
  */
 export function restartsOf(
   { run }: { readonly run: number },

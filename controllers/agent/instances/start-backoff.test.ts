@@ -72,7 +72,7 @@ describe('the backoff of starts', () => {
     expect(make().running(instance())).to.equal(undefined);
   });
 
-  it('counts failed pulls, which are no restarts, and failed starts, which are', () => {
+  it('counts failed pulls and creations, which are no restarts, and failed starts, which are', () => {
     let backoff: InstanceBackoff | undefined;
     for (const run of [1, 2, 3]) ({ backoff } = make().failed(instance(backoff), run, true));
     ({ backoff } = make().failed(instance(backoff), 4));

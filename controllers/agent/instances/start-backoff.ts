@@ -44,9 +44,9 @@ export class StartBackoff {
   /**
    * The backoff after a failed start.
    * @param run the runtime's run, if there is one
-   * @param isPull whether the image of the run could not be pulled
+   * @param isNoRestart whether the image of the run could not be pulled, or its container could not be created
    */
-  failed({ backoff, metadata }: Instance, run?: number, isPull = false): FailedStart {
+  failed({ backoff, metadata }: Instance, run?: number, isNoRestart = false): FailedStart {
     const { clock, random, policy } = this.#options;
     const { generation } = metadata;
     const before = backoff?.generation === generation ? (backoff.failedStarts ?? 0) : 0;
@@ -54,7 +54,7 @@ export class StartBackoff {
     const next = {
       ...backoff,
       ...(run === undefined ? {} : { run }),
-      ...(isPull ? { failedPulls: (backoff?.failedPulls ?? 0) + 1 } : {}),
+      ...(isNoRestart ? { failedPulls: (backoff?.failedPulls ?? 0) + 1 } : {}),
       failedStarts: before + 1,
       nextStartAt: new Date(clock.now() + delayMs).toISOString(),
       generation,

@@ -129,12 +129,12 @@ export class WorkloadStarts {
   async failed(
     instance: Instance,
     runtime: Runtime,
-    { run, message, reason }: Extract<WorkloadState, { state: 'startFailed' }>,
+    failed: Extract<WorkloadState, { state: 'startFailed' }>,
   ): Promise<Result> {
     const { uid } = instance.metadata;
-    if (instance.backoff?.run === run) return this.start(instance, runtime);
+    if (instance.backoff?.run === failed.run) return this.start(instance, runtime);
     this.#probes.delete(uid);
-    return this.#noteFailed(instance, message, run, reason);
+    return this.#noteFailed(instance, failed.message, failed);
   }
 
   /**
@@ -165,12 +165,13 @@ export class WorkloadStarts {
   async #noteFailed(
     instance: Instance,
     why: string,
-    run?: number,
-    reason: 'ImagePullFailed' | 'StartFailed' = 'StartFailed',
+    of?: Extract<WorkloadState, { state: 'startFailed' }>,
   ): Promise<Result> {
+    const reason = of?.reason ?? 'StartFailed';
     const message = `${startRefused.format()} ${why}`;
     const { backoff, notes } = this.#options;
-    const failed = backoff.failed(instance, run, reason === 'ImagePullFailed');
+    const isNoRestart = reason === 'ImagePullFailed' || of?.withoutContainer === true;
+    const failed = backoff.failed(instance, of?.run, isNoRestart);
     await notes.note(
       instance,
       'Failed',

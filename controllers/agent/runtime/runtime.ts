@@ -75,6 +75,8 @@ export type WorkloadState =
       readonly message: string;
       /** Set if the image could not be pulled; absent for all other causes. */
       readonly reason?: 'ImagePullFailed';
+      /** Whether the start failed before a container was created, so that the run is no restart. */
+      readonly withoutContainer?: true;
     }
   | {
       readonly state: 'running';

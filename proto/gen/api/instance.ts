@@ -58,7 +58,10 @@ export interface Instance {
   conditions: Condition[];
   /** Error of the last failed run, start or stop; empty while the workload runs. */
   failureMessage: string;
-  /** Restarts of the workload. Ends that the container engine caused and failed pulls do not count. */
+  /**
+   * Restarts of the workload. Ends that the container engine caused do not count, nor failed starts before the container
+   * was created, such as failed pulls.
+   */
   restartCount: number;
   /** Process id of the workload on its node; 0 if it does not run. */
   pid: number;
@@ -247,7 +250,10 @@ export interface Instance_Backoff {
    * workload.
    */
   engineEnds: number;
-  /** Number of runs whose image could not be pulled. No workload existed, so they do not count as restarts either. */
+  /**
+   * Number of runs whose image could not be pulled, or whose container could not be created. No workload existed, so
+   * they do not count as restarts either.
+   */
   failedPulls: number;
 }
 

@@ -61,7 +61,7 @@ export interface InstanceBackoff {
   readonly generation?: number;
   /** Number of runs that the container engine ended when it was restarted. They do not count as restarts of the workload. */
   readonly engineEnds?: number;
-  /** Number of runs whose image could not be pulled. No workload existed, so they do not count as restarts either. */
+  /** Number of runs whose image could not be pulled, or whose container could not be created. No workload existed, so they do not count as restarts either. */
   readonly failedPulls?: number;
 }
 
@@ -98,7 +98,7 @@ export interface Instance extends ApiObject {
   readonly conditions?: readonly Condition[];
   /** Error of the last failed run, start or stop; empty while the workload runs. */
   readonly failureMessage?: string;
-  /** Restarts of the workload. Ends that the container engine caused and failed pulls do not count. */
+  /** Restarts of the workload. Ends that the container engine caused do not count, nor failed starts before the container was created, such as failed pulls. */
   readonly restartCount?: number;
   /** Process id of the workload on its node; 0 if it does not run. */
   readonly pid?: number;
