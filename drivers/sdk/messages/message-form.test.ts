@@ -69,6 +69,14 @@ describe('a message form', () => {
     expect(messageForm('is gone').isIn('it is gone: bye')).to.equal(true);
   });
 
+  it('does not read a part in quotes that is not a string of JSON', () => {
+    for (const other of ['ended with "\\q"', 'ended with "a\nb"', 'ended with "\\u12"'])
+      expect(ended.read(other), other).to.equal(undefined);
+    expect(quoted.read('snapshot "a\nb" is gone: 3; snapshot "c" is gone: 4')?.snapshot).to.equal(
+      'c',
+    );
+  });
+
   it('has the parts of its text: others do not compile', () => {
     expect(ended.format({ code: 1 })).to.equal('ended with 1');
     // @ts-expect-error a part that the text does not have

@@ -66,7 +66,8 @@ const separators = `\\s"',;(){}`;
 /** Punctuation that a part without quotes contains, but does not end with. */
 const inner = ':.?!';
 const bare = `[^${separators}]*[^${separators}${inner}](?=[${inner}]*(?:[${separators}]|$))`;
-const quotedContent = `(?:[^"\\\\]|\\\\.)*`;
+/** The content of a string of JSON, with its escapes. */
+const quotedContent = String.raw`(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*`;
 const entry = `(?:"${quotedContent}"|${bare})`;
 const list = `(?:${entry}(?:, ${entry})*)?`;
 const isBare = new RegExp(`^${bare}$`);
