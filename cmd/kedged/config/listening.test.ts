@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { expect } from 'chai';
-import { bound } from './listening.js';
+import { bound, requireSafeListening } from './listening.js';
 
 const key = 'server.opsAddress';
 const messageOfBind = (error: unknown): Promise<string> =>
@@ -10,6 +10,37 @@ const messageOfBind = (error: unknown): Promise<string> =>
   );
 const systemError = (code: string, syscall: string): Error =>
   Object.assign(new Error(`${syscall} ${code}`), { code, syscall });
+
+describe('an address that other machines reach', () => {
+  const config = {
+    grpcAddress: '127.0.0.1:7863',
+    restAddress: '127.0.0.1:7861',
+    opsAddress: '127.0.0.1:7864',
+    allowInsecure: false,
+    ...{ tlsCertFile: '', tlsKeyFile: '', tlsClientCaFile: '' },
+  };
+  const tls = { tlsCertFile: 'cert', tlsKeyFile: 'key' };
+  const refusalOf = (changes: object): string => {
+    try {
+      requireSafeListening({ ...config, ...changes });
+      return '';
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+
+  it('is refused without TLS, which the error names as a remedy', () => {
+    expect(refusalOf({ restAddress: '0.0.0.0:1' })).to.contain('set server.tls.certFile');
+    expect(refusalOf({ restAddress: '0.0.0.0:1', ...tls })).to.equal('');
+  });
+
+  it('is refused for health and metrics also with TLS, which the error does not name as a remedy', () => {
+    for (const set of [{}, tls])
+      expect(refusalOf({ opsAddress: '0.0.0.0:1', ...set }))
+        .to.contain('set server.allowInsecure = true')
+        .and.not.contain('certFile');
+  });
+});
 
 describe('an address that can not be bound', () => {
   for (const [code, syscall, remedy] of [

@@ -60,7 +60,10 @@ export function requireSafeListening(config: ListenSettings): void {
     if (isLoopback(host) || config.allowInsecure) continue;
     // Health and metrics are never encrypted.
     if (config.tlsCertFile !== '' && key !== 'server.opsAddress') continue;
-    const description = `${address} is reachable from other machines without TLS; use a loopback address, set server.tls.certFile and server.tls.keyFile, or set server.allowInsecure = true behind a TLS proxy`;
+    const description =
+      key === 'server.opsAddress'
+        ? `${address} is reachable from other machines, and health and metrics are never encrypted; use a loopback address, or set server.allowInsecure = true if only trusted machines reach it`
+        : `${address} is reachable from other machines without TLS; use a loopback address, set server.tls.certFile and server.tls.keyFile, or set server.allowInsecure = true behind a TLS proxy`;
     violations.push({ field: key, description });
   }
   if (violations.length > 0) throw invalid(violations);
