@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { limits } from 'kedge';
@@ -44,6 +44,15 @@ describe('a cast file', () => {
   it('that is larger than a request may be is refused before it is parsed', async () => {
     const bytes = limits.requestBytesMax + 1;
     expect(await refusal('#'.repeat(bytes))).to.contain(`F: has more than ${bytes - 1} bytes`);
+  });
+
+  it('that exists and can not be read is not reported as missing', async () => {
+    const loop = join(file, '..', 'loop.yaml');
+    await symlink(loop, loop);
+    const failure = await readCastFiles([loop]).catch((error: unknown) => error);
+    expect(failure).to.have.property('code', 'ELOOP');
+    const missing = await readCastFiles([`${loop}-x`]).catch((error: unknown) => error);
+    expect(missing).to.have.property('reason', 'FileNotFound');
   });
 
   it('that is not YAML is refused with the line and one description', async () => {

@@ -20,6 +20,8 @@ async function expand(path: string): Promise<readonly string[]> {
   try {
     found = await stat(path);
   } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw cause;
     throw new StatusError({
       code: 'NotFound',
       reason: 'FileNotFound',
