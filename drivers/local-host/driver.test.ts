@@ -25,11 +25,11 @@ describe('local-host driver', () => {
     operations: memoryOperations(),
   });
   const wanted = { sizeBytes: 1n, accessMode: 'ReadWriteOnce', topology: {} } as const;
-  const make = (allowCreateMissing: boolean) =>
+  const make = (allowCreateMissing: boolean, root = allowed) =>
     synchronousDriver(
       createLocalHostDriver({
         localVolumeRoot: '',
-        hostPathAllowlist: [allowed],
+        hostPathAllowlist: [root],
         allowCreateMissing,
       }),
       () => Promise.resolve(),
@@ -78,6 +78,12 @@ describe('local-host driver', () => {
     expect(there.handle).to.equal(path);
     const missing = strict.provision({ ...context(join(allowed, 'c'), 'true'), ...wanted });
     expect(await kindOf(missing)).to.equal('InvalidParameters');
+  });
+
+  it('reports a directory that can not be created as Unavailable', async () => {
+    // The kernel refuses new directories in sysfs.
+    const made = make(true, '/sys').provision({ ...context('/sys/kedge', 'true'), ...wanted });
+    expect(await kindOf(made)).to.equal('Unavailable');
   });
 
   it('refuses a link out of the allow-list, also as a parent of a created directory', async () => {

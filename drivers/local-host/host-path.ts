@@ -42,7 +42,7 @@ async function prospectiveRealPath(path: string): Promise<string> {
 /**
  * Returns the real path of a host directory, which must be under the real paths of the allow-list and away from denied
  * paths. Creates a missing directory if `create` is set, but not if its path leads through a link out of the list.
- * @throws DriverError InvalidParameters; Unavailable if the path can't be resolved
+ * @throws DriverError InvalidParameters; Unavailable if the path can't be resolved or created
  */
 export async function resolveHostPath(
   path: string,
@@ -82,7 +82,9 @@ export async function resolveHostPath(
       `${hostPathMissing.format({ path })}; create it, or set createIfMissing: "true" where [storage].allowCreateMissing permits it`,
     );
   await requireAllowed(await prospectiveRealPath(normalize(path)));
-  await mkdir(path, { recursive: true, mode: 0o755 });
+  await mkdir(path, { recursive: true, mode: 0o755 }).catch((cause: Error) => {
+    throw new DriverError('Unavailable', `can't create ${path}: ${cause.message}`, { cause });
+  });
   const made = await realpath(path);
   await requireAllowed(made);
   return made;
