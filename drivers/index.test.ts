@@ -90,7 +90,7 @@ describe('built-in drivers', () => {
       expect(registry.onNodes?.includes(name)).to.equal(isOnNodes);
     });
 
-  it('refuse unknown parameters by name, and require of a class what no volume or label supplies', async () => {
+  it('refuse unknown parameters by name, and require those of a class that no volume or label supplies', async () => {
     const driver = await registry.get('cloud2-volume');
     const judge = (parameters: Record<string, string>, level: 'class' | 'volume') =>
       driver?.validateParameters(parameters, { level }).map((v) => v.key);

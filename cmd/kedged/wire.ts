@@ -53,7 +53,10 @@ import type { DaemonConfig } from './config/settings.js';
 /** A running daemon. */
 export interface Daemon {
   readonly ports: { readonly grpc: number; readonly rest: number; readonly ops: number };
-  /** Stops workloads, volumes, controllers and store in this order, within the budget. */
+  /**
+   * Stops workloads, volumes, API, controllers and store in this order; the parts before the store within the budget.
+   * @throws StatusError as {@link Manager.stop}; the store is closed then
+   */
   stop(budgetMs: number): Promise<void>;
 }
 

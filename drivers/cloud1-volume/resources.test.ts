@@ -21,7 +21,7 @@ describe('the resources of an account whose list of snapshots fails', () => {
       expect(warnings).to.deep.equal(['snapshots were not listed: the list failed']);
     });
 
-  it('are not listed for a caller that has left', async () => {
+  it('are not listed for an aborted call', async () => {
     const failure = new DriverError('Timeout', 'aborted');
     const thrown: unknown = await listed(failure, AbortSignal.abort()).catch((one: unknown) => one);
     expect(thrown).to.equal(failure);

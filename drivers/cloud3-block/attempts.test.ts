@@ -11,7 +11,7 @@ import { Cloud3Volumes } from './volumes.js';
 
 type Answer = object | DriverError;
 
-/** A provider that gives prepared answers: of several, the next of each action; the last one is repeated. */
+/** A provider with prepared answers: each call of an action gets the next one, and the last one is repeated. */
 class Prepared {
   readonly answers: Record<string, Answer[]>;
   readonly made: { readonly action: string; readonly input: Record<string, unknown> }[] = [];
@@ -100,7 +100,7 @@ describe('attempts of cloud3-block without an answer', () => {
       expect(tokens[2]).not.to.equal(tokens[1]);
     });
 
-  it('are not repeated because one look misses their volume, however late it comes', async () => {
+  it('are not repeated because one read misses their volume, however late the read is', async () => {
     const found = { Volumes: [volume('vol-1', 'available')] };
     const none = { Volumes: [] };
     const cloud = new Prepared({
@@ -156,7 +156,7 @@ describe('attempts of cloud3-block without an answer', () => {
 });
 
 describe('shared reads of cloud3-block', () => {
-  it('end for a cancelled caller, and go on for the others', async () => {
+  it('end for a cancelled caller, and continue for the others', async () => {
     let answer: (found: ReadonlyMap<string, readonly string[]>) => void = () => undefined;
     const reads = new BatchedReads<string>(() => new Promise((resolve) => (answer = resolve)));
     const cancelled = new AbortController();

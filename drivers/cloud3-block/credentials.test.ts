@@ -20,7 +20,7 @@ function driverOver(transport: (request: TransportRequest) => string, status = 4
 }
 
 describe('the credentials of cloud3-block', () => {
-  it('remain usable after an answer without a body, which is told', async () => {
+  it('remain usable after an answer without a body, which is reported', async () => {
     const driver = driverOver(() => '', 200);
     const parameters = { region: 'eu-central-1', accessKeyId: 'AKIATEST', secretAccessKey };
     const volume = { uid: 'u-1', namespace: 'default', name: 'data' };
@@ -30,7 +30,7 @@ describe('the credentials of cloud3-block', () => {
     expect(String(error)).to.contain('answered DescribeVolumes with an empty body');
   });
 
-  it('are not told if the provider repeats them: neither the key nor the session token', async () => {
+  it('are in no error and no journal if the provider repeats them: neither the key nor the session token', async () => {
     const driver = driverOver(({ headers }) => {
       const told = `not valid: ${headers['x-amz-security-token'] ?? ''} ${secretAccessKey}`;
       return `<Response><Errors><Error><Code>AuthFailure</Code><Message>${told}</Message></Error></Errors></Response>`;
@@ -46,7 +46,7 @@ describe('the credentials of cloud3-block', () => {
     expect(told).not.to.contain(sessionToken).and.not.to.contain(secretAccessKey);
   });
 
-  it('are missing in a check where the chain of the provider finds none; the endpoint is not said to answer', async () => {
+  it('are missing in a check where the chain of the provider finds none; the endpoint is not reported as ok', async () => {
     const names = ['AWS_EC2_METADATA_DISABLED', 'AWS_SHARED_CREDENTIALS_FILE', 'AWS_CONFIG_FILE'];
     const earlier = names.map((name) => [name, process.env[name]] as const);
     Object.assign(process.env, Object.fromEntries(names.map((name) => [name, '/nowhere'])));

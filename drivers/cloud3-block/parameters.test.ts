@@ -9,7 +9,7 @@ const said = (parameters: Parameters, level: 'class' | 'volume' | 'resolved' = '
   );
 
 describe('the parameters of cloud3-block', () => {
-  it('refuse at the class what the provider always refuses, with the way out', () => {
+  it('refuse at the class what the provider always refuses, with the remedy', () => {
     expect(said({ volumeType: 'gp2', iops: '4000' })).to.deep.equal([
       'iops is not possible with volumeType gp2; omit it, or use volumeType gp3, io1 or io2',
     ]);

@@ -7,7 +7,7 @@ import type { AuthClient, AuthSdk } from './sdk.js';
 
 type Metadata = AuthSdk['gcpMetadata'];
 
-/** Default credentials, with what each new client does in place of giving a token. */
+/** Default credentials whose clients come from the given functions, one for each lookup. */
 function withDefaults(
   clients: (() => Promise<AuthClient>)[],
   metadata: Partial<Metadata> = {},
@@ -50,7 +50,7 @@ const failureOf = (promise: Promise<unknown>): Promise<DriverError> =>
 describe('the default credentials of cloud4-disk', () => {
   const { signal } = new AbortController();
 
-  it('are asked for again after a request that was never answered', async () => {
+  it('are looked up again after a lookup that was never answered', async () => {
     const silent = (): Promise<AuthClient> => new Promise(() => undefined);
     const { authorizations, elapse } = withDefaults([silent, giving('t')]);
     const failure = failureOf(authorizations.of(defaultIdentity, signal));

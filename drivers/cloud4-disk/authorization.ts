@@ -151,7 +151,7 @@ export class Authorizations {
       if (this.#ofNode === client) this.#forgetNode();
       throw new DriverError(
         'Unavailable',
-        `${withoutKey}the default credentials of this node can't be used: ${wordsOf(thrown)}; it is requested again; give the node a service account and permit connections to ${metadataServer}, or set credentialsJSON to a secret reference`,
+        `${withoutKey}the default credentials of this node can't be used: ${wordsOf(thrown)}; they are requested again; give the node a service account and permit connections to ${metadataServer}, or set credentialsJSON to a secret reference`,
       ); // without a cause: errors of the library have the request, which may contain a secret
     }
   }

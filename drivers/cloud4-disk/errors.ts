@@ -41,8 +41,8 @@ export function isProjectMissing({ kind, message }: DriverError): boolean {
 
 /**
  * The refusals of Compute Engine, of requests and of operations; the first matching row decides. 403 for a rate or a
- * quota precedes 403 for a permission. Only the last row is for the empty code: without a code the answer is not from
- * Compute Engine, so that its 404 does not mean that a disk is gone.
+ * quota precedes 403 for a permission. An answer without a code is not from Compute Engine: only the rows of status 429
+ * and of the empty code match it, so that its 404 does not mean that a disk is gone.
  */
 export const cloud4Errors: readonly ErrorRow[] = [
   {

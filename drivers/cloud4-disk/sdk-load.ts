@@ -127,7 +127,8 @@ const unused = {
 /**
  * Loads the part of the SDK that the driver uses, in turns of the event loop; all of the SDK if it has another
  * structure.
- * @throws DriverError Unavailable if it is not installed, with the command that installs it
+ * @throws DriverError Unavailable if it is not installed, with the command that installs it; Internal if it
+ * can't be loaded
  */
 export async function loadSdkInTurns(place: PackagePlace = ownPlace()): Promise<Sdk> {
   requireInstalled(computePackage, place);
@@ -141,7 +142,8 @@ export async function loadSdkInTurns(place: PackagePlace = ownPlace()): Promise<
 
 /**
  * Loads the whole SDK at once, which takes seconds.
- * @throws DriverError Unavailable if it is not installed, with the command that installs it
+ * @throws DriverError Unavailable if it is not installed, with the command that installs it; Internal if it
+ * can't be loaded
  */
 export function loadSdk(place: PackagePlace = ownPlace()): Sdk {
   const compute = loadOptional(computePackage, place) as ComputeSdk;

@@ -78,7 +78,7 @@ export const comments: Readonly<Record<string, string>> = {
   "api.CastService.Cast": "Creates missing objects and updates those that differ.",
   "api.CheckStorageClassRequest.secret_namespace": "Namespace of secrets that the class refers to without one; default: default.",
   "api.CheckStorageClassResponse.Requirement": "One need of the class.",
-  "api.CheckStorageClassResponse.Requirement.State.unknown": "Only a change at the provider would show it.",
+  "api.CheckStorageClassResponse.Requirement.State.unknown": "Only a change at the provider would show it, or it could not be checked.",
   "api.CheckStorageClassResponse.Requirement.message": "The provider's words, and the remedy.",
   "api.CheckStorageClassResponse.Requirement.name": "A scope or permission as the provider names it, a parameter, a program or a setting.",
   "api.CheckStorageClassResponse.Requirement.needed_for": "The work that fails without it.",

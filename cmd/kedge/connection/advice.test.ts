@@ -40,7 +40,11 @@ describe('the advice of a command on a failed call', () => {
     ['a client with TLS', 'error:0A00010B:wrong version number:', 'log in without --tls'],
     ['a REST port with TLS', 'tlsv1 alert no application protocol', 'is not the gRPC port'],
     ['an expired certificate', 'Error: certificate has expired', 'clock of this machine'],
-    ['a certificate of later', 'Error: certificate is not yet valid', 'clock of this machine'],
+    [
+      'a certificate that is not valid yet',
+      'Error: certificate is not yet valid',
+      'clock of this machine',
+    ],
     [
       'a certificate of another name',
       "Error [ERR_TLS_CERT_ALTNAME_INVALID]: Hostname/IP does not match certificate's altnames: a",
@@ -76,7 +80,7 @@ describe('the advice of a command on a failed call', () => {
       expect(advice(text, code)).to.contain(words).and.contain('host:1').and.not.contain('running');
     });
 
-  it('names the address and the ways out if the server does not answer', () => {
+  it('names the address and the remedies if the server does not answer', () => {
     const waiting =
       'Deadline exceeded after 29.999s,name resolution: 0.025s,metadata filters: 0.001s,Waiting for LB pick';
     expect(causeIn(waiting)).to.equal('no connection within 30 s');

@@ -93,8 +93,8 @@ const ofOpenssl = /^[0-9A-F]+:error:[0-9A-F]+:SSL routines:[^:]*:([^:]+):.*$/s;
 const deadline = /^Deadline exceeded after ([\d.]+)s,/;
 
 /**
- * The cause in an error text of grpc-js: `no connection: CAUSE`, or `no connection within TIME` or `no answer within
- * TIME` for a deadline. Returns any other text unchanged.
+ * The cause in an error text of grpc-js: `no connection: CAUSE`, `no connection through the HTTP proxy`, or `no
+ * connection within TIME` or `no answer within TIME` for a deadline. Returns any other text unchanged.
  */
 export function causeIn(message: string): string {
   const [, seconds] = deadline.exec(message) ?? [];
@@ -104,7 +104,7 @@ export function causeIn(message: string): string {
   }
   const [, wrapped] = wrapping.exec(message) ?? [];
   if (wrapped === undefined) return message;
-  // Of a refused CONNECT, grpc-js reports no error.
+  // grpc-js reports no error for a refused CONNECT.
   if (wrapped === 'undefined') return 'no connection through the HTTP proxy';
   const [, words] = ofOpenssl.exec(wrapped) ?? [];
   return `no connection: ${words === undefined ? wrapped : `TLS: ${words}`}`;

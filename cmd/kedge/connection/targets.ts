@@ -25,7 +25,7 @@ function pairOf(word: string): Target {
 /**
  * Parses `TYPE`, `TYPE,TYPE`, `TYPE NAME...` or `TYPE/NAME...`.
  * @throws StatusError InvalidArgument for an unknown kind
- * @throws CommanderError for a mixture of the forms, or names of several types that are not in the form `TYPE/NAME`
+ * @throws CommanderError for a mixture of the forms, an incomplete `TYPE/NAME`, or names of several types that are not in the form `TYPE/NAME`
  */
 export function namedBy(words: readonly string[]): Named {
   const [first = '', ...names] = words;

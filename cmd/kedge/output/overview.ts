@@ -13,11 +13,12 @@ export interface KindCount {
   readonly statuses: string;
 }
 
-/** An object with a problem. */
+/** An object whose status is not settled. */
 export interface NotReady {
   /** Kind and key of the object, such as `Volume default/data`. */
   readonly object: string;
   readonly status: string;
+  /** Empty if no cause is known. */
   readonly cause: string;
 }
 
@@ -34,7 +35,7 @@ export function countsOf(groups: readonly Group[]): readonly KindCount[] {
   });
 }
 
-/** All objects with a problem, with its reason. */
+/** All objects whose status is not settled, with the cause if one is known. */
 export function notReady(groups: readonly Group[]): readonly NotReady[] {
   const objectsOf = (kind: string): readonly never[] =>
     (groups.find((group) => group.kind.kind === kind)?.objects ??

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { CommanderError } from 'commander';
 import { kedgeProgram } from './program.js';
 
-/** What a refused command line prints. */
+/** The output of a refused command line. */
 async function printed(...words: readonly string[]): Promise<string> {
   const program = kedgeProgram();
   const lines: string[] = [];
@@ -16,7 +16,7 @@ async function printed(...words: readonly string[]): Promise<string> {
   return lines.join('');
 }
 
-describe('an invalid command line names the way out', () => {
+describe('an invalid command line names the remedy', () => {
   const cases: readonly (readonly [words: string, text: string])[] = [
     ['volume resize data --size 2Gi', 'Usage: kedge volume resize [options] <name> <size>'],
     ['scale service/web', 'Usage: kedge scale [options] <words...>'],

@@ -97,7 +97,8 @@ export async function findKeys(
  * created on the first start (mode 0600). Several are allowed: the first seals, all open. A rotation rereads an
  * operator's file, or creates a new first key in the daemon's own file.
  * @throws StatusError FailedPrecondition when the database exists and its key does not (a new one would make every
- * secret unreadable), or when a file can't be read; InvalidArgument for a key of another length
+ * secret unreadable), or when the configured file can't be read; InvalidArgument for a key of another length; Unavailable
+ * if a new key can't be written
  */
 export async function loadKeys(
   dataDirectory: string,

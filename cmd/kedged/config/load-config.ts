@@ -16,7 +16,8 @@ export interface ConfigOptions {
 
 /**
  * Reads the configuration from flags, environment, file and profile, in this order of precedence. With the profile of
- * `--local` it creates the directory of the examples. @throws StatusError InvalidArgument
+ * `--local` it creates the directory of the examples, unless `checkConfig` is set or another allowlist is configured.
+ * @throws StatusError InvalidArgument; FailedPrecondition as {@link prepareExampleDirectory}
  */
 export async function loadConfig(options: ConfigOptions): Promise<DaemonConfig> {
   const file = options.config ?? process.env.KEDGE_CONFIG;
@@ -69,7 +70,7 @@ export function configurationFile(config: DaemonConfig): string {
   return stringify(tables);
 }
 
-/** Gives a command the flags of all settings. */
+/** Adds `--config` to a command, and the flags of the settings that have one. */
 export function withSettings(command: Command): Command {
   command.option('--config <file>', 'configuration file (TOML)');
   for (const { flag, key } of settingFlags) command.option(`${flag} <value>`, `sets ${key}`);

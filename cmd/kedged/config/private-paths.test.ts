@@ -19,7 +19,7 @@ describe('the private paths outside the data directory', () => {
     await rm(home, { recursive: true });
   });
 
-  it('are the tokens, the keys and the socket of the engine, which is as good as root', async () => {
+  it('are the tokens, the keys and the socket of the engine, which gives the rights of root', async () => {
     const config = { kekFile: '/k/kek', tlsKeyFile: '', dockerSocket: '/home/ann/docker.sock' };
     expect(await privatePaths(config)).to.deep.equal([
       join(home, 'kedge'),

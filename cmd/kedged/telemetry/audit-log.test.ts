@@ -147,7 +147,7 @@ describe('audit log', () => {
     expect(appends).to.equal(1);
   });
 
-  it('the entries of ten milliseconds share one append, and the close waits for no rest', async () => {
+  it('the entries of ten milliseconds share one append, and the close does not wait for the end of the interval', async () => {
     const clock = new FakeClock();
     const appended: string[] = [];
     const openedBy: AuditLogOptions['openFile'] = async (file) => {
@@ -161,14 +161,14 @@ describe('audit log', () => {
     };
     const log = open('rate.jsonl', [], undefined, openedBy, clock);
     const resting = (): Promise<boolean> =>
-      eventually('the rest after an append', () => clock.pending === 1);
+      eventually('the interval after an append', () => clock.pending === 1);
     log.record(entry('ann', 'first'));
     await resting();
     for (const name of ['second', 'third']) {
       log.record(entry('ann', name));
       await clock.advance(4);
     }
-    expect(appended, 'an entry alone is not held up').to.deep.equal(['first']);
+    expect(appended, 'a single entry is not delayed').to.deep.equal(['first']);
     await clock.advance(2);
     await resting();
     expect(appended).to.deep.equal(['first', 'second third']);

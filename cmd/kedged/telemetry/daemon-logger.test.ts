@@ -4,7 +4,7 @@ import { expect } from 'chai';
 const logger = new URL('daemon-logger.js', import.meta.url).href;
 const program = `import(${JSON.stringify(logger)}).then((m) => m.daemonLogger("info").info("ready", { port: 7 }))`;
 
-/** The log as a shell shows it. */
+/** The log of a program that a shell runs, with standard error redirected. */
 function shown(redirection: string, terminal: boolean): string {
   const words = [process.execPath, '-e', program].map((word) => `'${word}'`).join(' ');
   const line = `${words} 2>&1${redirection}`;

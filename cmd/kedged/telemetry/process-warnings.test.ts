@@ -13,7 +13,7 @@ describe('the warnings of packages', () => {
     for (const listener of before) process.on('warning', listener);
   });
 
-  it('are logged on one line, each text once, and printed by nobody else', async () => {
+  it('are logged on one line, each text once, and not printed by other listeners', async () => {
     const lines: unknown[] = [];
     const logger = {
       warn: (message: string, fields: object) => lines.push([message, fields]),

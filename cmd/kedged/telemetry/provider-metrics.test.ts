@@ -19,7 +19,7 @@ describe('the metrics of provider calls', () => {
     telemetry.wentOn('cloud1-volume', 'attach b');
     telemetry.wentOn('cloud2-volume', 'attach c');
     await clock.advance(12_000);
-    // It is the same operation still.
+    // It is still the same operation.
     telemetry.wentOn('cloud1-volume', 'attach a');
     const text = await metrics.text();
     expect(text).to.contain(`# TYPE ${name} gauge\n`);
@@ -32,7 +32,7 @@ describe('the metrics of provider calls', () => {
     expect(await metrics.text()).not.to.contain(name);
   });
 
-  it('have the durations of calls by driver, call and class of the error', async () => {
+  it('have the durations of calls by driver, call and kind of the error', async () => {
     const metrics = new PrometheusMetrics();
     const { durations } = providerPorts(metrics, new FakeClock());
     const telemetry = new ProviderTelemetry(durations, new FakeClock());

@@ -5,7 +5,7 @@ import type { PrometheusMetrics } from './prometheus-metrics.js';
 
 const durations = {
   name: 'kedge_provider_operations_seconds',
-  help: 'Calls of cloud providers, by driver, call and class of the error; empty for success',
+  help: 'Durations of calls of cloud providers, by driver, call and kind of the error; empty for success',
   labels: ['driver', 'call', 'error'],
 };
 

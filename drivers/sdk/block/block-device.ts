@@ -78,7 +78,7 @@ export async function deviceSize(
 /**
  * The content of a device. `blkid` exits with 2 for a blank disk, a missing device and random data, so its exit
  * code alone does not prove blankness.
- * @throws DriverError Unavailable if it can't be determined.
+ * @throws DriverError if it can't be determined
  */
 export async function inspectDevice(
   { run, files }: NodeHost,

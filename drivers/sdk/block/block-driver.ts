@@ -112,9 +112,12 @@ export interface BlockProvider {
   readonly attachedHere?: (request: HandleRequest) => Promise<string | undefined>;
   /** Attaches to `request.instance`; returns the by-id link of the device. */
   attach(request: BlockAttachRequest): Promise<AttachResult | Pending>;
-  /** Detaches the volume at the provider. Called only while the device is not mounted on this node. */
+  /**
+   * Detaches the volume at the provider. Called only while the device that {@link devicePath} returns, if any, is not in
+   * use on this node.
+   */
   detach(request: BlockDetachRequest): Promise<void | Pending>;
-  /** The path of the device on this node, without a provider call; undefined if it is not attached here. */
+  /** The path of the device on this node, without a provider call; undefined if no link leads to it. */
   devicePath(request: HandleRequest): Promise<string | undefined>;
   /** Whether a device is the volume's, by its serial; absent: the provider sets none. */
   readonly identify?: (device: string, request: HandleRequest) => Promise<boolean>;

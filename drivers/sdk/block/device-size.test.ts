@@ -134,7 +134,7 @@ describe('the size of the device at a mount', () => {
     ],
   ];
   for (const [what, situation, expected] of rows)
-    it(`is judged: ${what}`, async () => {
+    it(`is checked: ${what}`, async () => {
       const found = await mounting(situation);
       if (typeof expected === 'string') expect(found).to.equal(expected);
       else expect(found).to.match(expected);

@@ -61,7 +61,7 @@ async function loopOfAnother(
 }
 
 /**
- * Refuses an image whose file was replaced while a loop device uses it. Only an operator can decide which file
+ * Refuses an image whose file was replaced or moved while a loop device uses it. Only an operator can decide which file
  * belongs to the volume, so neither is copied, resized, detached or deleted.
  * @throws DriverError InUse
  */

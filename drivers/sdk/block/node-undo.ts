@@ -37,7 +37,7 @@ async function placesOfNode(host: NodeHost, signal: AbortSignal): Promise<readon
 
 /**
  * Detaches every loop device over a file, also one whose file was removed since.
- * @throws DriverError InUse while one is mounted in any mount namespace, or its file was replaced
+ * @throws DriverError InUse while one is mounted in any mount namespace or open, or its file was replaced or moved
  */
 export async function detachLoops(
   host: NodeHost,

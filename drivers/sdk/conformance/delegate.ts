@@ -1,7 +1,7 @@
 import type { Driver } from '../contract/driver.js';
 import type { SynchronousDriver } from '../provider/synchronous-driver.js';
 
-/** A driver that forwards all calls except those that `changes` replaces. */
+/** A driver that forwards the calls that every driver has, except those that `changes` replaces. */
 export function delegate(
   driver: SynchronousDriver,
   changes?: Partial<SynchronousDriver>,

@@ -22,8 +22,7 @@ export interface ConformanceOptions {
   /** Whether volumes may be mounted here; without mounts, checks of content are left out. Default true. */
   readonly mounts?: boolean;
   /**
-   * The resources at the provider, by any names. The suite requires that they are the same at the end as at the
-   * start.
+   * The resources at the provider, by any names. Each check requires that none remains that was not there before it.
    */
   readonly inventory?: () => Promise<readonly string[]>;
   /** Timeout of one call, milliseconds; default 60,000. */

@@ -102,7 +102,7 @@ export interface HandleRequest extends CallContext {
   readonly handle: string;
 }
 
-/** The request of {@link Driver.delete}. Without a handle: deletes the resource of this identity, if any. */
+/** The request of {@link Driver.delete} and {@link Driver.observe}. Without a handle: the resource of this identity. */
 export interface DeleteRequest extends CallContext {
   readonly handle: string | undefined;
 }

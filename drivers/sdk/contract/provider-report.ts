@@ -11,7 +11,7 @@ export interface ClassRequest {
 export interface PermissionReport {
   /** As the provider names it: `droplet:read`. Otherwise a parameter, a setting or a program. */
   readonly permission: string;
-  /** `unknown`: it can't be found out without a change. */
+  /** `unknown`: it can't be found out without a change, or its check failed for another reason. */
   readonly state: 'ok' | 'missing' | 'unknown';
   /** The work that fails without it. */
   readonly needed: string;

@@ -40,7 +40,7 @@ export interface ProviderInterface {
   readonly refusal: (status: number, body: unknown, text: string) => Refusal;
   /** Reads the text of an answer; undefined if it can't be read. Absent: JSON. */
   readonly read?: (text: string, call: ProviderCall) => unknown;
-  /** Names of headers. The first present one of `requestId` is used. */
+  /** Names of headers, in lower case. The first present one of `requestId` is used; `limit` is a number per hour. */
   readonly headers: {
     readonly requestId: readonly string[];
     readonly limit: string;

@@ -83,8 +83,8 @@ export class RequestBudget {
    * Takes one request of the budget, and waits for its slot.
    * @param isFurther whether the same driver call has already made a request, and may wait longer
    * @param isBackground whether the driver call leaves a part of the budget to others
-   * @throws DriverError Throttled with the delay until a retry, if the wait would be too long; Timeout when `signal` is
-   * aborted
+   * @throws DriverError Throttled with the delay until a retry, if the wait would be too long, or if the first request of a
+   * background call would use the part of others; Timeout when `signal` is aborted
    */
   async take(signal: AbortSignal, isFurther = false, isBackground = false): Promise<void> {
     if (isBackground && !isFurther && this.left <= Math.floor(this.#burst * reservedShare))

@@ -105,7 +105,7 @@ const acts = {
     if (!states.has(keyOf(mount(uid)))) return;
     const thaw = (): Promise<void> => life.unmake(freeze(uid));
     const work = async (): Promise<void> => {
-      expect(states.has(keyOf(freeze(uid))), 'frozen by nobody else').to.equal(false);
+      expect(states.has(keyOf(freeze(uid))), 'not frozen before').to.equal(false);
       await life.make(freeze(uid));
       await thaw();
     };

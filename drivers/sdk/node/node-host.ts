@@ -11,7 +11,7 @@ export type FileKind = 'absent' | 'directory' | 'file' | 'link' | 'blockDevice' 
 export interface OpenedDirectory {
   /** Number of its device, as in the mount table. */
   readonly device: string;
-  /** A path to the directory for all programs of this node, until it is closed. */
+  /** A path to the directory until it is closed, for programs of the same user and of root. */
   readonly path: string;
   close(): Promise<void>;
 }
@@ -23,12 +23,12 @@ export interface DiskRoom {
   readonly files: number | undefined;
 }
 
-/** Files and folders of a node. Errors are those of the file system, with their code. */
+/** Files and folders of a node. Errors are those of the file system, with their code, unless a method says otherwise. */
 export interface HostFiles {
   kindAt(path: string): Promise<FileKind>;
   /** The path with links resolved; undefined if it does not exist. */
   realPath(path: string): Promise<string | undefined>;
-  /** Succeeds if the folder exists. Its parents are created only if `parents` is true. */
+  /** Succeeds if the path exists, even as a file. Its parents are created only if `parents` is true. */
   makeFolder(
     path: string,
     options: { readonly mode: number; readonly parents?: boolean },
@@ -40,7 +40,10 @@ export interface HostFiles {
   /** Names in a folder. */
   list(folder: string): Promise<readonly string[]>;
   rename(from: string, to: string): Promise<void>;
-  /** Removes a file, or a folder with its content; succeeds if it does not exist. */
+  /**
+   * Removes a file, or a folder with its content; succeeds if it does not exist.
+   * @throws DriverError if a folder can't be removed
+   */
   remove(path: string): Promise<void>;
   /** Makes names that were created, renamed or removed in a folder durable. */
   syncFolder(path: string): Promise<void>;
@@ -49,7 +52,7 @@ export interface HostFiles {
   identity(path: string): Promise<string | undefined>;
   /** Free bytes and inodes on the disk of a folder. */
   room(folder: string): Promise<DiskRoom>;
-  /** Creates a missing file, and extends a shorter one; durable. */
+  /** Creates a missing file, and extends a shorter one. Its size is durable, a new name only after {@link syncFolder}. */
   extend(path: string, bytes: number): Promise<void>;
   /** Whether head and tail of a device contain only zeros. @throws Error if they can't be read */
   startsAndEndsBlank(device: string, sizeBytes: bigint): Promise<boolean>;

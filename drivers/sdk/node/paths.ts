@@ -9,7 +9,7 @@ export async function isAccessible(path: string): Promise<boolean> {
 }
 
 /**
- * Whether a path is `directory` or below it. Texts are compared, so both must be normalized, and a text that is not a
+ * Whether a path is `directory` or below it. Nothing is below `/`. Texts are compared, so both must be normalized, and a text that is not a
  * path, such as `socket:[1]` of a descriptor's link, is below no directory.
  */
 export function isAtOrBelow(path: string, directory: string): boolean {

@@ -22,7 +22,8 @@ export async function commandOf(pid: number): Promise<string> {
 
 /**
  * The mounts of all mount namespaces of this node, this one first, from one process per namespace and root.
- * Processes that ended or belong to another user are skipped.
+ * Processes whose mounts can't be read, such as ended ones, are skipped. Each process whose namespace can't be read
+ * counts as one of its own.
  */
 export async function* processMounts(): AsyncGenerator<ProcessMounts> {
   const seen = new Set<string>();

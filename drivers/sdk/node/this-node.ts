@@ -115,7 +115,7 @@ const files: HostFiles = {
   startsAndEndsBlank,
 };
 
-/** The node that this process runs on, its programs run by `run`. */
+/** The node that this process runs on, its programs run by `run`, except the rm(1) of {@link HostFiles.remove}. */
 export function nodeHost(run: RunCommand = runCommand): NodeHost {
   return {
     run,

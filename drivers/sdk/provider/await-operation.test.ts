@@ -9,7 +9,7 @@ import {
 import { DriverError } from '../errors/errors.js';
 import { memoryOperations, type OperationKind, type Operations } from '../contract/operations.js';
 
-/** A provider of one thing. It makes a second one whenever it is let. */
+/** A provider of one resource, which creates a second one for each start with an unknown key. */
 class Provider {
   readonly keys: string[] = [];
   readonly states = new Map<string, OperationState>();
@@ -18,7 +18,7 @@ class Provider {
   underWay = 0;
   /** Replays the operation of a key that it has seen. */
   remembersKeys = true;
-  /** The next answer of a start never arrives. */
+  /** The answer of the next start is lost. */
   losesAnswer = false;
   readonly #ids = new Map<string, string>();
   #begun = 0;
@@ -86,7 +86,7 @@ describe('an operation of a provider as a driver call', () => {
     );
   const pending = { type: 'pending', pollAfterMs: 5_000 };
 
-  it('answers pending after two seconds of waiting, and the next call begins nothing', async () => {
+  it('answers pending after at most two seconds of waiting, and the next call starts nothing', async () => {
     expect(await call()).to.deep.equal(pending);
     expect(waits.reduce((sum, ms) => sum + ms, 0)).to.be.within(1_000, 2_000);
     expect(await call()).to.deep.equal(pending);
@@ -96,7 +96,7 @@ describe('an operation of a provider as a driver call', () => {
     expect(await operations.get('provision')).to.equal(undefined);
   });
 
-  it('what is there already is answered without a start, and writes nothing', async () => {
+  it('an existing result is returned without a start, and writes nothing', async () => {
     provider.made = 1;
     operations.set = () => Promise.reject(new Error('written'));
     expect(await call()).to.equal('thing');
@@ -138,7 +138,7 @@ describe('an operation of a provider as a driver call', () => {
     expect(provider.keys).to.have.length(1);
   });
 
-  it('an id that was forgotten while the work goes on is waited for, and made once', async () => {
+  it('the result of a running operation whose id was forgotten is awaited, and made once', async () => {
     await call();
     provider.states.clear();
     expect(await call()).to.deep.equal(pending);
@@ -147,7 +147,7 @@ describe('an operation of a provider as a driver call', () => {
     expect(provider.keys).to.have.length(1);
   });
 
-  it('an id that was forgotten with nothing done is begun under the same key', async () => {
+  it('an operation whose id was forgotten and that has no result is started again with the same key', async () => {
     await call();
     provider.states.clear();
     provider.remembersKeys = false;
@@ -157,7 +157,7 @@ describe('an operation of a provider as a driver call', () => {
     expect(provider.keys).to.have.length(2);
   });
 
-  it('an id that the provider forgot and gives again is not asked for ever: the key ends', async () => {
+  it('an id that the provider forgot and returns again is not polled forever: the next call has another key', async () => {
     await call();
     provider.states.clear();
     provider.underWay = 0;
@@ -176,7 +176,7 @@ describe('an operation of a provider as a driver call', () => {
     expect(await call()).to.equal('thing');
   });
 
-  it('an operation that has ended without what it was for is started again under another key', async () => {
+  it('an operation that has ended without its result is started again with another key', async () => {
     await call();
     provider.end('op-1');
     provider.made = 0;
@@ -185,7 +185,7 @@ describe('an operation of a provider as a driver call', () => {
     expect(new Set(provider.keys).size).to.equal(2);
   });
 
-  it('an outcome that can not be seen keeps the id', async () => {
+  it('the id is kept if the outcome can not be observed', async () => {
     await call();
     const state = provider.state.bind(provider);
     provider.state = () => Promise.reject(new DriverError('Timeout', 'no right to observe'));
@@ -207,7 +207,7 @@ describe('an operation of a provider as a driver call', () => {
     expect(await operations.get('attach')).to.equal(undefined);
   });
 
-  it('is not done before the operations that it follows have ended, though what it is to bring about is so by now', async () => {
+  it('is not done before the operations that it follows have ended, even if its result exists already', async () => {
     await call({}, 'attach');
     // The observed attachment does not show an operation that is still in progress.
     provider.observe = () => Promise.resolve({ type: 'done', result: 'nothing is attached' });
@@ -217,7 +217,7 @@ describe('an operation of a provider as a driver call', () => {
     expect(await call({ after: ['attach'] }, 'detach')).to.equal('nothing is attached');
   });
 
-  it('is done when what it was to make is there, though the provider refuses to show the operation', async () => {
+  it('is done when its result exists, even if the provider refuses the poll of the operation', async () => {
     expect(await call()).to.include({ type: 'pending' });
     provider.state = () => Promise.reject(new DriverError('Timeout', 'no right to observe'));
     provider.observe = () => Promise.reject(new DriverError('PermissionDenied', 'nor at this'));
@@ -230,7 +230,7 @@ describe('an operation of a provider as a driver call', () => {
     expect(provider.keys).to.have.length(1);
   });
 
-  it('fails like a question that failed for another reason, though what it was to make is there, and keeps the id', async () => {
+  it('fails with the error of a poll that failed for another reason, even if its result exists, and keeps the id', async () => {
     expect(await call()).to.include({ type: 'pending' });
     provider.state = () => Promise.reject(new DriverError('Unavailable', 'no route'));
     provider.observe = () => Promise.resolve({ type: 'done', result: 'thing' });
@@ -238,7 +238,7 @@ describe('an operation of a provider as a driver call', () => {
     expect(operationIdOf(await operations.get('provision'))).to.equal('op-1');
   });
 
-  it('a call that is given up while it waits throws Timeout and keeps the id', async () => {
+  it('a call that is cancelled while it waits throws Timeout and keeps the id', async () => {
     const abort = new AbortController();
     const running = awaitOperation({ operations, signal: abort.signal }, 'provision', provider);
     abort.abort();

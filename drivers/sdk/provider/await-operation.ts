@@ -96,8 +96,8 @@ export function operationIdOf(kept: string | undefined): string | undefined {
  * the provider has forgotten the id, the resource is looked up by identity; if it is absent, the operation is started
  * again with the same key. A key is cleared after success or a proven failure, because the provider would return the
  * same failure for it forever, and after the refusal of a deletion that shows that none is in progress.
- * @throws DriverError of a call or of the failed operation; Internal if it ended without its result; Timeout when the
- * signal is aborted
+ * @throws DriverError of a call or of the failed operation; Internal if it ended without its result, or if the provider
+ * forgot its id and returned it again; Timeout when the signal is aborted
  */
 export async function awaitOperation<R>(
   request: AwaitRequest,
@@ -191,9 +191,9 @@ export async function awaitOperation<R>(
 const unknownStarts: readonly DriverError['kind'][] = ['Timeout', 'Unavailable', 'Internal'];
 
 /**
- * Whether an error of a call that deletes confirms that no deletion is in progress. Recorded, a deletion that is never
- * permitted would never end, because what is in progress is completed. A creation without an answer can appear later, so
- * that its key is kept after a refusal.
+ * Whether an error of a call that deletes confirms that no deletion is in progress. A recorded deletion
+ * that is never permitted would never end, because a recorded operation is completed first. The result of a creation
+ * without an answer can appear later, so its key is kept after a refusal.
  * @param isFirst whether no earlier call is recorded, whose outcome is unknown. The rate limit that refuses a repeated
  * call says nothing about an earlier one: providers refuse with it just because an operation of the resource is pending.
  */

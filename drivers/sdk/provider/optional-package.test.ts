@@ -32,7 +32,7 @@ describe('an optional package', () => {
   it('that is absent is named with the command that installs it, and is found once it is installed', async () => {
     const error = errorOf();
     expect(error).to.be.instanceOf(DriverError);
-    // Repeated with a delay, so that the installation alone heals the volumes.
+    // A final kind would need a further step after the installation.
     expect(error.kind).to.equal('Unavailable');
     expect(error.message).to.equal(
       `driver some-block needs the package @some-cloud/volumes, which is not installed; run: npm install --prefix ${folder} @some-cloud/volumes@3.1.0`,
@@ -62,7 +62,7 @@ describe('an optional package', () => {
     expect(loadOptional(wanted, folderPlace(folder))).to.deep.equal({ own: 42 });
   });
 
-  it('is installed by a command that a shell reads as it is meant', () => {
+  it('is installed by a command whose paths are quoted for a shell', () => {
     expect(folderPlace('/srv/my packages').command).to.equal(
       "npm install --prefix '/srv/my packages'",
     );

@@ -17,7 +17,7 @@ export interface OptionalPackage {
 
 /** The place where packages are resolved, and the command that installs one there. */
 export interface PackagePlace {
-  /** A path within the place; the modules of Node.js are resolved from there. */
+  /** A path within the place, from which Node.js resolves packages. */
   readonly from: string;
   /** The command without the name of the package. */
   readonly command: string;

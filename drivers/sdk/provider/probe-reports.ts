@@ -13,7 +13,7 @@ export function packageReport({ name }: OptionalPackage, load: () => unknown): P
   return { ...row, state: 'ok' };
 }
 
-/** Errors without an answer of the provider. */
+/** Errors without an answer of the provider, or with one such as status 503. */
 const unanswered: readonly DriverError['kind'][] = ['Unavailable', 'Timeout'];
 
 async function errorOf(read: () => Promise<unknown>): Promise<DriverError | undefined> {
@@ -23,7 +23,7 @@ async function errorOf(read: () => Promise<unknown>): Promise<DriverError | unde
   );
 }
 
-/** Whether the provider answers at its endpoint; a refusal is an answer. */
+/** Whether the provider answers at its endpoint; a refusal is an answer, except one of kind Unavailable or Timeout. */
 export async function endpointReport(
   endpoint: string,
   read: () => Promise<unknown>,

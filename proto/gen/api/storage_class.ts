@@ -286,7 +286,7 @@ export const CheckStorageClassResponse_Requirement_State = {
   STATE_UNSPECIFIED: "STATE_UNSPECIFIED",
   ok: "ok",
   missing: "missing",
-  /** unknown - Only a change at the provider would show it. */
+  /** unknown - Only a change at the provider would show it, or it could not be checked. */
   unknown: "unknown",
 } as const;
 

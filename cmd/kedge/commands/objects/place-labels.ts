@@ -16,7 +16,7 @@ const otherNames: Readonly<Record<string, string>> = {
 };
 
 /**
- * Says of new labels of a node that look like those of a place, but are none: a volume would not follow them.
+ * Prints a hint for each label of a node that resembles a place label but that no driver reads.
  * @param labels those that are set; one that is removed has no value
  */
 export function hintAtPlaces(

@@ -64,7 +64,7 @@ export function addDriverCheck(driver: Command): void {
     .option('-o, --output <format>', 'table, json or yaml', 'table')
     .addHelpText(
       'after',
-      '\nOnly reads and dry runs are made. unknown: only a change at the provider would show it. The exit code is 1 if something is missing.',
+      '\nOnly reads and dry runs are made. unknown: only a change at the provider would show it, or it could not be checked. The exit code is 1 if something is missing.',
     )
     .action((name: string, options: CheckOptions) => check(name, options));
   withExamples(

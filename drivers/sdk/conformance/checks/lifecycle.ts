@@ -47,7 +47,7 @@ export const lifecycle: readonly Check[] = [
   {
     name: 'absent-volumes-are-not-found',
     behaviour:
-      'observe, attach, expand and snapshot of a volume that was never provisioned are NotFound',
+      'observe of a volume that was never provisioned is NotFound, as are attach, expand and snapshot of a deleted one',
     needs: ['ownsData'],
     body: async (trial) => {
       const driver = await trial.driver();
