@@ -7,6 +7,7 @@ import {
   realpath,
   rename,
   rm,
+  stat,
   symlink,
   truncate,
 } from 'node:fs/promises';
@@ -24,8 +25,8 @@ export type LinkMode =
   | { readonly type: 'prompt' }
   /** It is created this time after the attachment. */
   | { readonly type: 'late'; readonly ms: number }
-  /** It leads to the device of the volume `of`, or to a small disk that belongs to no volume. */
-  | { readonly type: 'wrong'; readonly of?: string }
+  /** It leads to the device of the volume `of`, or to a small disk that belongs to no volume: blank, or with ext4. */
+  | { readonly type: 'wrong'; readonly of?: string; readonly content?: 'blank' | 'ext4' }
   | { readonly type: 'never' };
 
 export interface LoopDevicesOptions {
@@ -160,16 +161,27 @@ export class LoopDevices implements Devices {
       case 'late':
         return this.#later(mode.ms, () => this.#link(volume, path));
       case 'wrong':
-        return this.#linkWrong(mode.of, path);
+        return this.#linkWrong(mode, path);
       case 'never':
         return undefined;
     }
   }
 
-  async #linkWrong(of: string | undefined, path: string): Promise<void> {
+  /** The disk of somebody else with some content. */
+  decoy(content: 'blank' | 'ext4'): string {
+    return join(this.#options.directory, `decoy-${content}`);
+  }
+
+  async #linkWrong(
+    { of, content = 'blank' }: Extract<LinkMode, { type: 'wrong' }>,
+    path: string,
+  ): Promise<void> {
     if (of !== undefined) return this.#link(of, path);
-    const decoy = join(this.#options.directory, 'decoy');
-    await sparse(decoy, decoyBytes);
+    const decoy = this.decoy(content);
+    if (!(await stat(decoy).catch(() => undefined))) {
+      await sparse(decoy, decoyBytes);
+      if (content === 'ext4') await run('mkfs.ext4', ['-q', '-F', decoy]);
+    }
     return replaceLink(await attachLoop(decoy), path);
   }
 

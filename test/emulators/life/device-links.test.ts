@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { readdir, readlink, rm } from 'node:fs/promises';
+import { readdir, readFile, readlink, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readMountTable } from '@kedge/driver-sdk';
 import { expect } from 'chai';
@@ -91,6 +92,28 @@ for (const provider of chosen)
       await fresh.running();
       fresh.write('after the blank disk');
       await fresh.leave();
+    });
+
+    it('that leads to an unmounted file system of somebody else: neither a new volume nor a used one mounts or checks it', async () => {
+      const digest = async (): Promise<string> =>
+        createHash('sha256')
+          .update(await readFile(machine.cloud.devices.decoy('ext4')))
+          .digest('hex');
+      const fresh = new WrittenVolume(machine.daemon, machine.engine, 'fresh-beside-ext4');
+      machine.cloud.devices.setLinks({ type: 'wrong', content: 'ext4' });
+      await machine.create(fresh.name);
+      await fresh.begin();
+      await described('is another disk, to which the link of the volume leads', fresh);
+      const untouched = await digest();
+      await data.begin();
+      await described('is another disk, to which the link of the volume leads');
+      expect(await digest()).to.equal(untouched);
+      await heal();
+      await fresh.running();
+      fresh.write('after the foreign file system');
+      await fresh.leave();
+      await goesOn('foreign');
+      expect(await digest()).to.equal(untouched);
     });
 
     it('that is lost while another mount namespace has the volume mounted: it stays attached until that ends', async () => {
