@@ -4,6 +4,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { foreignCheckout } from './ownership.mjs';
+import { unreachableRegistry } from './registry.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 const bin = join(root, 'node_modules/.bin');
@@ -81,9 +82,20 @@ export function install() {
     process.exit(1);
   }
   const kept = providerPackages().filter(([name]) => installedVersion(name) !== undefined);
-  run('install', 'npm', installArguments);
+  const offline = unreachableRegistry(root);
+  if (!offline) run('install', 'npm', installArguments);
+  else if (!installOffline()) {
+    console.error(offline);
+    process.exit(1);
+  }
   const removed = kept.filter(([name]) => installedVersion(name) === undefined);
   if (removed.length > 0) installAgain(removed);
+}
+
+/** Installs from the cache of npm alone, which ends within seconds. Returns whether the cache has all packages. */
+function installOffline(packages = []) {
+  const args = [...installArguments, '--offline', ...packages];
+  return spawnSync('npm', args, { cwd: root, stdio: 'ignore' }).status === 0;
 }
 
 /** Installs packages that a user had installed for a storage class. The daemon starts without them too. */
@@ -126,7 +138,12 @@ export function installProviderPackages() {
   const packages = providerPackages();
   if (packages.every(([name, version]) => installedVersion(name) === version)) return;
   const named = packages.map(([name, version]) => `${name}@${version}`);
-  run('install provider packages', 'npm', [...installArguments, ...named]);
+  const offline = unreachableRegistry(root);
+  if (!offline) run('install provider packages', 'npm', [...installArguments, ...named]);
+  else if (!installOffline(named)) {
+    console.error(offline);
+    process.exit(1);
+  }
 }
 
 /**
