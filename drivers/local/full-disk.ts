@@ -1,4 +1,4 @@
-import { DriverError, type HostFiles } from '@kedge/driver-sdk';
+import { DriverError, type HostFiles, isDiskFull } from '@kedge/driver-sdk';
 
 /** A disk with less free space counts as full. */
 const leastBytes = 1024 * 1024;
@@ -10,8 +10,7 @@ async function isFull(files: HostFiles, directory: string): Promise<boolean> {
 }
 
 function saysFull(error: unknown): boolean {
-  const { code } = error as { readonly code?: unknown };
-  if (code === 'ENOSPC' || code === 'EDQUOT') return true;
+  if (isDiskFull(error)) return true;
   return error instanceof DriverError && error.kind === 'QuotaExceeded';
 }
 

@@ -1,5 +1,11 @@
 import { basename, dirname, join } from 'node:path';
-import { DriverError, type HostFiles, type NodeHost, type VolumeIdentity } from '@kedge/driver-sdk';
+import {
+  DriverError,
+  type HostFiles,
+  isDiskFull,
+  type NodeHost,
+  type VolumeIdentity,
+} from '@kedge/driver-sdk';
 
 /** Volumes and snapshots are named by their uids: these are unique, and contain no path separators. */
 const uidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -110,12 +116,11 @@ export async function attempt<T>(what: string, call: () => Promise<T>): Promise<
   } catch (error) {
     if (error instanceof DriverError) throw error;
     const code = (error as NodeJS.ErrnoException).code;
-    const kind =
-      code === 'ENOSPC' || code === 'EDQUOT'
-        ? 'QuotaExceeded'
-        : code === 'EACCES' || code === 'EPERM' || code === 'EROFS'
-          ? 'PermissionDenied'
-          : 'Unavailable';
+    const kind = isDiskFull(error)
+      ? 'QuotaExceeded'
+      : code === 'EACCES' || code === 'EPERM' || code === 'EROFS'
+        ? 'PermissionDenied'
+        : 'Unavailable';
     throw new DriverError(kind, `can't ${what}: ${(error as Error).message}`, { cause: error });
   }
 }

@@ -28,6 +28,7 @@ export {
   type FileKind,
   type HostFiles,
   isAbsence,
+  isDiskFull,
   mountOn,
   type NodeHost,
   type OpenedDirectory,

@@ -8,6 +8,7 @@
  */
 export type { CheckTopic } from './check.js';
 export { ConformanceError } from './failure.js';
+export { removeDuringLinkSwap } from './link-swap.js';
 export type { ConformanceOptions } from './options.js';
 export { retriedInUse } from './retried-in-use.js';
 export {

@@ -89,6 +89,12 @@ export async function mountOn(host: NodeHost, target: string): Promise<MountEntr
   return (await host.mounts()).filter((entry) => entry.target === target).at(-1);
 }
 
+/** Whether an error of the file system means that its disk, or the quota of its user, is full. */
+export function isDiskFull(error: unknown): boolean {
+  const { code } = (error ?? {}) as { readonly code?: unknown };
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
 /** Whether an error means that a file does not exist. */
 export function isAbsence(error: unknown): boolean {
   const { code } = error as { readonly code?: unknown };
