@@ -3,6 +3,7 @@ import { type Volume, volumeSchema } from '@kedge/api/kinds';
 import type { Reason } from '../reasons/index.js';
 import { referredKey } from '../references/object-reference.js';
 import { secretsOfAnyDriver } from '../references/needed-parameters.js';
+import { shownCapacity } from './rules/readable-size.js';
 import { type NextVolumePhase, volumeStates } from './states/phases.js';
 
 export type {
@@ -72,6 +73,8 @@ export const volumes = kindOf<Volume>()({
     { header: 'NAME', value: (o) => o.name },
     { header: 'CLASS', value: (o) => o.storageClassName },
     { header: 'STATUS', value: (o) => o.status },
+    // The size that it has, and the one that is requested: they differ while it grows.
+    { header: 'CAPACITY', value: (o) => shownCapacity(o) },
     { header: 'SIZE', value: (o) => o.size },
     { header: 'MODE', value: (o) => o.accessMode },
     { header: 'CLAIM', value: (o) => o.boundClaim },

@@ -49,6 +49,8 @@ describe('kedge cast reports whether objects run', function () {
       const told = await daemon.cli('describe', 'volume', 'grows', '-n', 'default');
       return told.stdout.includes("can't grow the volume");
     });
+    const { stdout: shown } = await daemon.cli('get', 'volumes');
+    expect(shown).to.match(/CAPACITY +SIZE .*\ngrows +local +Available +16Mi +999Ti /);
   });
 
   it('an empty result is reported', async () => {

@@ -83,7 +83,7 @@ describe('the command line on the examples', function () {
   it('get, describe and logs show the state', async () => {
     const get = await daemon.cli('get', 'volumes');
     expect(get.stdout).to.match(
-      /^NAME +CLASS +STATUS +SIZE +MODE +CLAIM +AGE\njournal +local-host +Bound/,
+      /^NAME +CLASS +STATUS +CAPACITY +SIZE +MODE +CLAIM +AGE\njournal +local-host +Bound/,
     );
     const json = await daemon.cli('get', 'volumes', 'journal', '-o', 'json');
     expect((JSON.parse(json.stdout) as { boundClaim: string }).boundClaim).to.equal(
