@@ -4,7 +4,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { foreignCheckout } from './ownership.mjs';
-import { unreachableRegistry } from './registry.mjs';
+import { unreachableRegistry } from './checks/registry.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 const bin = join(root, 'node_modules/.bin');
@@ -82,20 +82,23 @@ export function install() {
     process.exit(1);
   }
   const kept = providerPackages().filter(([name]) => installedVersion(name) !== undefined);
-  const offline = unreachableRegistry(root);
-  if (!offline) run('install', 'npm', installArguments);
-  else if (!installOffline()) {
-    console.error(offline);
-    process.exit(1);
-  }
+  installPackages('install');
   const removed = kept.filter(([name]) => installedVersion(name) === undefined);
   if (removed.length > 0) installAgain(removed);
 }
 
-/** Installs from the cache of npm alone, which ends within seconds. Returns whether the cache has all packages. */
-function installOffline(packages = []) {
-  const args = [...installArguments, '--offline', ...packages];
-  return spawnSync('npm', args, { cwd: root, stdio: 'ignore' }).status === 0;
+/**
+ * Runs npm's installation. If its registry does not answer a ping, tries the cache, which ends within seconds, and then
+ * the registry without repetitions, because some registries answer no ping. Exits with a message if all of this fails.
+ */
+function installPackages(name, packages = []) {
+  const args = [...installArguments, ...packages];
+  const unreachable = unreachableRegistry(root);
+  if (!unreachable) return run(name, 'npm', args);
+  for (const more of [['--offline'], ['--fetch-retries=0', '--fetch-timeout=30000']])
+    if (spawnSync('npm', [...args, ...more], { cwd: root, stdio: 'ignore' }).status === 0) return;
+  console.error(unreachable);
+  process.exit(1);
 }
 
 /** Installs packages that a user had installed for a storage class. The daemon starts without them too. */
@@ -138,12 +141,7 @@ export function installProviderPackages() {
   const packages = providerPackages();
   if (packages.every(([name, version]) => installedVersion(name) === version)) return;
   const named = packages.map(([name, version]) => `${name}@${version}`);
-  const offline = unreachableRegistry(root);
-  if (!offline) run('install provider packages', 'npm', [...installArguments, ...named]);
-  else if (!installOffline(named)) {
-    console.error(offline);
-    process.exit(1);
-  }
+  installPackages('install provider packages', named);
 }
 
 /**

@@ -51,7 +51,9 @@ export const containerPaused = messageForm('docker unpause {container} continues
 export const sourceMoved = messageForm('its source {source} leads to {target}');
 
 /** The container engine does not have a mount of kedged. */
-export const mountUnseen = messageForm('the container engine does not see what is mounted at {source}');
+export const mountUnseen = messageForm(
+  'the container engine does not see what is mounted at {source}',
+);
 
 /** An image could not be pulled; the reason follows. */
 export const imageRefused = messageForm("image {image} can't be pulled");

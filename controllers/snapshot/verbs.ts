@@ -16,7 +16,7 @@ import { requestKey } from '../references/request-key.js';
 import { explainStored, hintsOf } from '../description/describe-cause.js';
 import { storageClasses } from '../storage-class/kind.js';
 import { sourceSnapshot, volumes } from '../volume/kind.js';
-import { readableSize } from '../volume/rules/readable-size.js';
+import { readableSize } from '../resources/readable-size.js';
 import { type Snapshot, snapshots } from './kind.js';
 import { holderOf, rebindParameters, type Sealer, shownHandle } from '../secret/index.js';
 import { nextPhase } from './phases.js';

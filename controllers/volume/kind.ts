@@ -3,7 +3,7 @@ import { type Volume, volumeSchema } from '@kedge/api/kinds';
 import type { Reason } from '../reasons/index.js';
 import { referredKey } from '../references/object-reference.js';
 import { secretsOfAnyDriver } from '../references/needed-parameters.js';
-import { shownCapacity } from './rules/readable-size.js';
+import { shownCapacity } from '../resources/readable-size.js';
 import { type NextVolumePhase, volumeStates } from './states/phases.js';
 
 export type {

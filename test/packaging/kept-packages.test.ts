@@ -28,7 +28,7 @@ describe('an installation from the lock file', function () {
     for (const file of [
       'scripts/steps.mjs',
       'scripts/ownership.mjs',
-      'scripts/registry.mjs',
+      'scripts/checks/registry.mjs',
       'drivers/package.json',
     ])
       await cp(join(root, file), join(folder, file));

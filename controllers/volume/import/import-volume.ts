@@ -13,7 +13,7 @@ import type { ApiParts, CallContext, Verdict } from 'kedge/server';
 import { setCondition } from '../../reasons/index.js';
 import type { StorageClass } from '../../storage-class/kind.js';
 import { type Volume, volumes, type VolumeStatus } from '../kind.js';
-import { readableSize } from '../rules/readable-size.js';
+import { readableSize } from '../../resources/readable-size.js';
 import { nextPhase } from '../states/phases.js';
 import {
   asAnswer,
