@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type Holder, type Holders, joinHolders } from './holders.js';
+import { describeHolders, type Holder, type Holders, joinHolders } from './holders.js';
 
 describe('holders from several sources', () => {
   const source = (...holders: readonly Holder[]): Holders => ({
@@ -19,5 +19,13 @@ describe('holders from several sources', () => {
       .holders({ device: '/dev/loop3' })
       .catch((error: unknown) => error);
     expect(String(asked)).to.contain('unreadable');
+  });
+
+  it('are never ended if it is the first process, in whose mount namespace the machine has the mount', () => {
+    const mount = { type: 'mount', command: 'systemd', target: '/data/v', here: false } as const;
+    expect(describeHolders([{ ...mount, pid: 1 }])).to.contain(
+      'unmount it there (nsenter --target 1 --mount umount /data/v)',
+    );
+    expect(describeHolders([{ ...mount, pid: 7 }])).to.contain('end the process');
   });
 });

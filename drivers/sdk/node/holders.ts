@@ -68,8 +68,10 @@ function remedyOf(holder: Holder): string {
     case 'files':
       return `end process ${holder.pid}`;
     case 'mount':
-      return holder.here
-        ? `unmount it (umount ${shownName(holder.target)})`
+      if (holder.here) return `unmount it (umount ${shownName(holder.target)})`;
+      // kedged has a mount namespace of its own: the machine has the mount.
+      return holder.pid === 1
+        ? `unmount it there (nsenter --target 1 --mount umount ${shownName(holder.target)})`
         : `restart the workload of process ${holder.pid}, or end the process`;
     case 'device':
       return /\/dm-\d+$/.test(holder.device)
