@@ -50,5 +50,12 @@ describe('a volume that is staged on its node', () => {
   it('is mounted read-only where many nodes read it', async () => {
     expect(await prepare({ accessMode: 'ReadOnlyMany' })).to.include({ readOnly: true });
     expect(await prepare({ accessMode: 'ReadWriteOnce' })).to.include({ readOnly: false });
+    for (const [accessMode, readOnly] of [
+      ['ReadOnlyMany', true],
+      ['ReadWriteOnce', false],
+    ] as const) {
+      await node.grow({ ...volume, accessMode }, '/dev/x', driver, call);
+      expect(requests.pop(), 'growth').to.include({ readOnly });
+    }
   });
 });

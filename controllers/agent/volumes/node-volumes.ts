@@ -162,7 +162,8 @@ export class NodeVolumes {
       handle,
       devicePath,
       target: this.staging(volume),
-      readOnly: false,
+      // The file system of a read-only mount stays as it is.
+      readOnly: volume.accessMode === 'ReadOnlyMany',
       mayFormat: false,
     });
     return fileSystemPending === true;
