@@ -150,6 +150,54 @@ for (const who of everybody)
   });
 
 for (const who of everybody)
+  describe(`private paths that appear while a process workload of ${who} runs`, function () {
+    this.timeout(60_000);
+    let daemon: BoxDaemon;
+    const hidden = ['conf/tokens', 'conf/missing', 'conf/socket', 'conf/above/missing'];
+
+    before(function () {
+      requireDevices(this);
+    });
+    beforeEach(async () => {
+      daemon = await BoxDaemon.start(who, (base) => ({
+        hiddenDirectories: ['data', ...hidden].map((path) => join(base, path)),
+      }));
+      await mkdir(join(daemon.base, 'conf/tokens'), { recursive: true });
+      await writeFile(join(daemon.base, 'conf/other'), 'public\n');
+      await daemon.run(['/bin/sh', '-c', 'echo up; exec sleep 600']);
+      await eventually('it to run', async () => (await daemon.log()).includes('up'));
+    });
+    afterEach(() => daemon.close());
+
+    /** Creates a file on the host, and returns what the workload reads at its path and beside its directory. */
+    async function seen(path: string): Promise<string[]> {
+      await mkdir(join(daemon.base, path, '..'), { recursive: true });
+      await writeFile(join(daemon.base, path), 'key\n');
+      const script = 'cat "$1" "$2"';
+      const files = [path, 'conf/other'].map((file) => join(daemon.base, file));
+      const { output = '' } = await daemon.exec(['/bin/sh', '-c', script, 'sh', ...files]);
+      return output.split('\n').filter((line) => ['key', 'public'].includes(line));
+    }
+
+    it('stay hidden: a directory that is removed and made again', async () => {
+      await rm(join(daemon.base, 'conf/tokens'), { recursive: true });
+      expect(await seen('conf/tokens/key')).to.deep.equal(['public']);
+    });
+
+    it('stay hidden: a directory that was missing', async () => {
+      expect(await seen('conf/missing/key')).to.deep.equal(['public']);
+    });
+
+    it('stay hidden: a directory whose parent was missing too', async () => {
+      expect(await seen('conf/above/missing/key')).to.deep.equal(['public']);
+    });
+
+    it('stay hidden: a file or socket that was missing', async () => {
+      expect(await seen('conf/socket')).to.deep.equal(['public']);
+    });
+  });
+
+for (const who of everybody)
   describe(`the directory of a private file does not prevent the start of a process workload of ${who}`, function () {
     this.timeout(60_000);
     let daemon: BoxDaemon | undefined;

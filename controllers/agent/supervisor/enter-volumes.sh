@@ -62,11 +62,19 @@ own_directory() {
   made=$existing$newline$made
 }
 
-# Covers directory $1 of a file of the daemon as own_directory, if it can be listed, has few entries, and they stay for a
-# moment. Otherwise only the file is covered, until it is replaced on the host.
+# Covers the directory of path $1 of the daemon as own_directory, or the deepest one above it that exists, if it can be
+# listed, has few entries, and they stay for a moment. Otherwise only what is at the path is covered, until it is replaced
+# on the host. The data directory, which has this run, is not replaced while runs are in it.
 own_private_directory() {
-  parent=${1:-/}
-  [ -r "$parent" ] && [ -x "$parent" ] || return 0
+  case $directory/ in "${1%/}"/*) return 0 ;; esac
+  parent=${1%/*}
+  while [ ! -d "$parent/" ]; do parent=${parent%/*}; done
+  parent=${parent:-/}
+  case $parent/ in
+  # These are of the run or show no files, so that no private one appears there later.
+  // | /run/* | /tmp/* | /var/tmp/* | /proc/* | /sys/* | /dev/*) return 0 ;;
+  esac
+  if in_volume "$parent" || ! [ -r "$parent" ] || ! [ -x "$parent" ]; then return 0; fi
   set +f
   entries=0
   for entry in "$parent"/*; do entries=$((entries + 1)); done

@@ -129,17 +129,17 @@ done <"/.host$directory/binds"
 # Covers the files of the daemon: keys, database, and secrets of other workloads.
 covered=
 for line in $hidden; do
-  # A path in a volume of this workload is not covered, unless the volume shows the daemon's own file there.
-  # shellcheck disable=SC3013
-  if [ ! -e "$line" ] || { in_volume "$line" && [ ! "$line" -ef "/.host$line" ]; }; then continue; fi
   # What is below a cover is covered.
   for cover in $covered; do
     case $line/ in "${cover%/}"/*) continue 2 ;; esac
   done
+  # A mount ends when what it is on is removed on the host, or replaced by a rename. What has its name later would be
+  # visible then, as what the host makes later at a missing path. So each is an entry of a directory of ours.
+  own_private_directory "$line"
+  # A path in a volume of this workload is not covered, unless the volume shows the daemon's own file there.
+  # shellcheck disable=SC3013
+  if [ ! -e "$line" ] || { in_volume "$line" && [ ! "$line" -ef "/.host$line" ]; }; then continue; fi
   covered=$covered$line$newline
-  # A mount on a file of the host ends when the file is removed there, or another is renamed to its name, which would be
-  # visible then. So the file is one of a directory of ours.
-  if [ ! -d "$line" ] && ! in_volume "$line"; then own_private_directory "${line%/*}"; fi
 done
 exec 3>"/.host$directory/covers"
 read_only /dev/null
