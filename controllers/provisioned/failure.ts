@@ -1,5 +1,6 @@
 import { type DriverError, type DriverErrorKind, errorClasses } from '@kedge/driver-sdk';
 import { credentialAbsent } from '@kedge/driver-sdk/messages';
+import { inputMessages } from '../messages/inputs.js';
 import type { ControllerPolicy } from '../policy/policy.js';
 import type { VolumeEvent } from '../volume/states/phases.js';
 
@@ -33,12 +34,16 @@ export interface Answer {
   readonly message: string;
 }
 
+const { missing, keyMissing, keyEmpty } = inputMessages.secret;
+const withoutSecret = [missing, keyMissing, keyEmpty];
+
 /**
- * Whether a call had no valid credential: there was none to send it with, or the one of the node had ended and was
- * refused. The call did nothing, and says nothing about earlier ones. It is repeated, but a node without a metadata
- * service never has a credential.
+ * Whether a call had no valid credential: there was none to send it with, because the class has none or a secret lacks
+ * it, or the one of the node had ended and was refused. The call did nothing, and says nothing about earlier ones. It is
+ * repeated, but a node without a metadata service never has a credential.
  */
 export function hasNoCredential({ outcome, message }: Answer): boolean {
+  if (outcome === 'InvalidParameters') return withoutSecret.some((form) => form.isIn(message));
   return outcome === 'Unavailable' && credentialAbsent.isIn(message);
 }
 

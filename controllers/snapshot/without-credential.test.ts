@@ -9,7 +9,13 @@ const key = { namespace: 'default', name: 's' };
 const hour = 3_600_000;
 
 /** Answers that say nothing about an earlier call. */
-const kinds = ['Unavailable', 'CredentialsRejected', 'PermissionDenied', 'Throttled'] as const;
+const kinds = [
+  'Unavailable',
+  'InvalidParameters',
+  'CredentialsRejected',
+  'PermissionDenied',
+  'Throttled',
+] as const;
 
 describe('a snapshot whose calls get no credential', () => {
   let world: StorageWorld;
@@ -38,7 +44,11 @@ describe('a snapshot whose calls get no credential', () => {
   const failing = (kind: (typeof kinds)[number]): void => {
     world.driver.failsOn = { createSnapshot: kind, deleteSnapshot: kind };
     world.driver.failsWith =
-      kind === 'Unavailable' ? 'the class has no accessKeyId, and nothing answers' : 'no such key';
+      kind === 'Unavailable'
+        ? 'the class has no accessKeyId, and nothing answers'
+        : kind === 'InvalidParameters'
+          ? 'parameter apiToken: secret default/s does not exist; create it'
+          : 'no such key';
   };
   /** The provider answers again, and the deletion is completed. */
   const answered = async (): Promise<void> => {
@@ -51,6 +61,7 @@ describe('a snapshot whose calls get no credential', () => {
 
   for (const [kind, isRemoved] of [
     ['Unavailable', false],
+    ['InvalidParameters', false],
     ['CredentialsRejected', true],
   ] as const)
     it(`${isRemoved ? 'is removed' : 'stays'} under retain while its creation has no known end, ${kind}`, async () => {
@@ -79,17 +90,19 @@ describe('a snapshot whose calls get no credential', () => {
       await answered();
     });
 
-  it('stays under retain after a deletion without an answer', async () => {
-    await create();
-    world.driver.failsOn = { deleteSnapshot: 'Timeout' };
-    await remove();
-    failing('Unavailable');
-    await world.clock.advance(hour);
-    await retain();
-    await world.clock.advance(hour);
-    expect(await snapshot()).to.include({ handle: 's' });
-    await answered();
-  });
+  for (const kind of ['Unavailable', 'InvalidParameters'] as const)
+    it(`stays under retain after a deletion without an answer, ${kind}`, async () => {
+      await create();
+      world.driver.failsOn = { deleteSnapshot: 'Timeout' };
+      await remove();
+      failing(kind);
+      await world.clock.advance(hour);
+      expect((await snapshot())?.failureMessage).to.not.contain('retain');
+      await retain();
+      await world.clock.advance(hour);
+      expect(await snapshot()).to.include({ handle: 's' });
+      await answered();
+    });
 
   it('stays under retain after a kill during a deletion, without a credential since', async () => {
     const killed = async (): Promise<void> => {

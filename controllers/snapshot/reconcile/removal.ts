@@ -87,7 +87,8 @@ export class Removal {
           ...(errorClasses[kind] === 'final' && this.#effects.part === 'cluster'
             ? {
                 status: nextPhase('Deleting', 'deleteFailed'),
-                failureMessage: messageWithRemedy(kind, message),
+                // The policy is no remedy while an earlier call may be deleting the copy.
+                failureMessage: isOpen ? message : messageWithRemedy(kind, message),
               }
             : {}),
         }),

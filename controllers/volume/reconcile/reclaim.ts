@@ -22,7 +22,7 @@ import {
 import { type EarlierAttempt, isParametersRefusal } from './earlier-attempt.js';
 import { keyOfVolume, type PreparedCall, type VolumeEffects } from './effects.js';
 import { deletedCondition, type Waits } from '../../provisioned/conditions.js';
-import { isRefused } from '../../provisioned/failure.js';
+import { hasNoCredential, isRefused } from '../../provisioned/failure.js';
 import { releaseInFlight } from '../../provisioned/in-flight.js';
 import { driverErrorOf } from '../../provisioned/retries.js';
 import { deleteUnused, deletionWaitsFor, sourceValue } from '../rules/in-use.js';
@@ -237,7 +237,11 @@ export class Reclaim {
           ...(isReported
             ? {
                 status: nextPhase(from, 'deleteFailed'),
-                failureMessage: messageWithRemedy(situation, error, refusal),
+                // The policy is locked until there is a credential.
+                failureMessage:
+                  isLocked && hasNoCredential(answer)
+                    ? error.message
+                    : messageWithRemedy(situation, error, refusal),
               }
             : {}),
         };

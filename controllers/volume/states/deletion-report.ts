@@ -1,5 +1,5 @@
 import type { Volume } from '../kind.js';
-import { isRefusal, isRefused } from '../../provisioned/failure.js';
+import { hasNoCredential, isRefusal, isRefused } from '../../provisioned/failure.js';
 
 /** Outcome of a call before its end. */
 export const startedOutcome = 'Started';
@@ -38,7 +38,10 @@ export function isDeletionUnderWay(volume: Deleting): boolean {
  */
 export function isEarlierCallOpen(volume: Deleting): boolean {
   const { lastOperation } = volume;
-  const isAnswered = lastOperation?.call === 'delete' && isRefusal(lastOperation.outcome);
+  const isAnswered =
+    lastOperation?.call === 'delete' &&
+    isRefusal(lastOperation.outcome) &&
+    !hasNoCredential(lastOperation);
   return isDeletionUnderWay(volume) && !isAnswered;
 }
 

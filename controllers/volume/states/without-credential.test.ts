@@ -10,7 +10,13 @@ const key = { namespace: 'default', name: 'v' };
 const hour = 3_600_000;
 
 /** Answers that say nothing about an earlier call. */
-const kinds = ['Unavailable', 'CredentialsRejected', 'PermissionDenied', 'Throttled'] as const;
+const kinds = [
+  'Unavailable',
+  'InvalidParameters',
+  'CredentialsRejected',
+  'PermissionDenied',
+  'Throttled',
+] as const;
 
 describe('a volume whose calls get no credential', () => {
   let world: StorageWorld;
@@ -30,6 +36,7 @@ describe('a volume whose calls get no credential', () => {
     world.driver.failsOn = { provision: kind, delete: kind };
     world.driver.failsWith = {
       Unavailable: 'the class has no accessKeyId, and nothing answers',
+      InvalidParameters: 'parameter apiToken: secret default/s does not exist; create it',
       CredentialsRejected: 'no such key',
       PermissionDenied: 'not permitted',
       Throttled: 'too many requests',
@@ -90,18 +97,20 @@ describe('a volume whose calls get no credential', () => {
       expect(world.driver.made.size).to.equal(0);
     });
 
-  it('keeps its policy after a deletion without an answer, until a call is answered', async () => {
-    failing('Timeout');
-    world.driver.failsOn = { delete: 'Timeout' };
-    await world.createVolume();
-    await world.deleteVolume();
-    failing('Unavailable');
-    await world.clock.advance(hour);
-    expect(await isLocked()).to.equal(true);
-    failing('CredentialsRejected');
-    await world.clock.advance(hour);
-    expect(await isLocked()).to.equal(false);
-  });
+  for (const kind of ['Unavailable', 'InvalidParameters'] as const)
+    it(`keeps its policy after a deletion without an answer, until a call is answered, ${kind}`, async () => {
+      failing('Timeout');
+      world.driver.failsOn = { delete: 'Timeout' };
+      await world.createVolume();
+      await world.deleteVolume();
+      failing(kind);
+      await world.clock.advance(hour);
+      expect(await isLocked()).to.equal(true);
+      expect((await volume()).failureMessage).to.not.contain('retain');
+      failing('CredentialsRejected');
+      await world.clock.advance(hour);
+      expect(await isLocked()).to.equal(false);
+    });
 
   it('can get another policy if no earlier call may delete its data', async () => {
     await world.createVolume();
