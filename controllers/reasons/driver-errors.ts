@@ -2,6 +2,7 @@ import type { DriverErrorKind } from '@kedge/driver-sdk';
 import {
   answerUnreadable,
   credentialAbsent,
+  operationUnobserved,
   packageMissing,
   programsMissing,
   rootNeeded,
@@ -173,7 +174,9 @@ export const driverErrors = {
   InUse: unmet('the object is in use', byKind({ Namespace: remainingContent }, inUse)),
   Unsupported: unmet('the driver does not support the operation', unsupported),
   Timeout: unmet('no usable answer came in time: the outcome of the call is unknown', (about) =>
-    noAnswer(about, 'the provider to answer'),
+    operationUnobserved.isIn(about.message)
+      ? credentials(about, 'a credential that may read the operation and its result')
+      : noAnswer(about, 'the provider to answer'),
   ),
   Unavailable: unmet('the provider, or a program on the node, is unavailable', unavailable),
   Internal: unmet('the driver failed', (about) =>

@@ -25,7 +25,7 @@ const copy = (more: Partial<Snapshot> = {}): Snapshot => ({
 const classOf = (driver: string, parameters: StorageClass['parameters'] = {}): StorageClass => ({
   ...{ name: 'c', driver, reclaimPolicy: 'delete', metadata, parameters },
 });
-type Kind = 'CredentialsRejected' | 'InvalidParameters';
+type Kind = 'CredentialsRejected' | 'InvalidParameters' | 'Timeout';
 const ofVolume = (object: Volume, world: Partial<World>, kind: Kind, message = 'AuthFailure') =>
   driverErrors[kind].remedy({
     ...{
@@ -183,5 +183,26 @@ describe('the credential of a driver call', () => {
     expect(ofVolume(object, { storageClasses }, 'InvalidParameters', part).text).to.not.contain(
       'a whole credential',
     );
+  });
+});
+
+describe('the remedy for a deletion whose end the provider does not let be read', () => {
+  const message = "operation 1 can't be observed: forbidden";
+  const dataDeletion = { askedAt: '2026-01-01T00:00:01.000Z', generation: 1 };
+  const lastOperation = {
+    ...{ call: 'delete', startedAt: '2026-01-01T00:00:02.000Z', outcome: 'Timeout', message },
+    nextTryAt: '',
+  };
+  const object = volume({ ...deleting, dataDeletion, lastOperation });
+
+  it('is a credential that may read it, and not another policy', () => {
+    const storageClasses = [classOf('cloud3-block', pair)];
+    const told = ofVolume(object, { storageClasses }, 'Timeout', message);
+    expect(told).to.include({ type: 'set', command: 'kedge edit storageclass/c' });
+    expect(told.text).to.contain('may read').and.not.contain('retain');
+  });
+
+  it('is to wait if the provider does not answer', () => {
+    expect(ofVolume(object, {}, 'Timeout', 'no answer')).to.include({ type: 'wait' });
   });
 });

@@ -14,8 +14,8 @@ import {
 } from './sources.js';
 
 /**
- * Whether an earlier call may be deleting the data, so that another policy has no effect: the last call is then reported
- * with a time before the request for the deletion. A snapshot without a handle has no data.
+ * Whether a call may be deleting the data, so that another policy has no effect: the outcome of the last one is unknown, or
+ * it is reported with a time before the request for the deletion. A snapshot without a handle has no data.
  */
 function isLocked({ kind, object }: Storage): boolean {
   const { handle = '', lastOperation, metadata } = object;
@@ -26,7 +26,9 @@ function isLocked({ kind, object }: Storage): boolean {
       : lastOperation?.call === 'deleteSnapshot'
         ? (metadata.deletionRequestedAt ?? '')
         : '';
-  return askedAt !== '' && Date.parse(lastOperation?.startedAt ?? '') < Date.parse(askedAt);
+  if (askedAt === '') return false;
+  const isUnknown = lastOperation?.call.startsWith('delete') && lastOperation.outcome === 'Timeout';
+  return isUnknown === true || Date.parse(lastOperation?.startedAt ?? '') < Date.parse(askedAt);
 }
 
 /**

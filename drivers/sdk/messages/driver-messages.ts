@@ -34,5 +34,8 @@ export const packageMissing = {
     )?.[1],
 } as const;
 
+/** The provider does not permit a look at an operation, so that its outcome is unknown; its refusal follows. */
+export const operationUnobserved = messageForm("can't be observed:");
+
 /** A provider, or a server in its place, gave an answer that is not of its API; the details follow. */
 export const answerUnreadable = messageForm("the answer can't be read:");

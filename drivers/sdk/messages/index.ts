@@ -8,6 +8,7 @@ export {
   credentialAbsent,
   hostPathMissing,
   hostPathRefused,
+  operationUnobserved,
   packageMissing,
   parameterRefused,
   parameterToSet,

@@ -1,5 +1,6 @@
 import type { Pending } from '../contract/operations.js';
 import { DriverError, type DriverErrorKind } from '../errors/errors.js';
+import { operationUnobserved } from '../messages/driver-messages.js';
 import type { Observed, OperationState } from './await-operation.js';
 
 /** The resource does not exist. */
@@ -42,5 +43,7 @@ export function stateAfter(thrown: unknown, label: string, operation: string): O
   const { kind, message } = DriverError.from(thrown);
   if (kind === 'NotFound') return { type: 'unknown' };
   if (kind !== 'CredentialsRejected' && kind !== 'PermissionDenied') throw thrown;
-  throw new DriverError('Timeout', `${label} can't be observed: ${message}`, { operation });
+  throw new DriverError('Timeout', `${label} ${operationUnobserved.format()} ${message}`, {
+    operation,
+  });
 }
