@@ -6,6 +6,8 @@ import {
   type ObjectStore,
   openStore,
   seededRandom,
+  StatusError,
+  type StoreHealth,
 } from 'kedge';
 import { FakeClock } from 'kedge/testing';
 import { nodes } from './kind.js';
@@ -18,14 +20,25 @@ describe('a node that is Ready and sends no heartbeats', () => {
   let store: ObjectStore;
   let raced: OvertakenStore;
   let manager: Manager;
+  let health: StoreHealth;
+
+  const withHealth = (of: ObjectStore): ObjectStore =>
+    new Proxy(of, {
+      get: (target, property) => {
+        if (property === 'health') return () => health;
+        const value: unknown = Reflect.get(target, property, target);
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+      },
+    });
 
   beforeEach(async () => {
     clock = new FakeClock();
+    health = { state: 'serving' };
     store = await openStore({ engine: new MemoryEngine(), clock });
     manager = new Manager({ store, clock, random: seededRandom(1) });
     raced = overtakenStore(store);
     manager.addController(
-      nodeController({ store: raced.store, manager, clock, policy: defaultPolicy }),
+      nodeController({ store: withHealth(raced.store), manager, clock, policy: defaultPolicy }),
     );
     await manager.start();
   });
@@ -45,6 +58,24 @@ describe('a node that is Ready and sends no heartbeats', () => {
     expect(findCondition(node?.conditions, 'Ready')?.message).to.match(
       /^has sent no heartbeat since it became Ready; /,
     );
+  });
+
+  it('is given the whole time again after the store was full, which refuses heartbeats too', async () => {
+    await store.create(nodes, { name: 'n' });
+    await store.updateStatus(nodes, { name: 'n' }, { status: 'Ready' });
+    const error = new StatusError({
+      code: 'ResourceExhausted',
+      reason: 'DiskFull',
+      message: 'full',
+    });
+    health = { state: 'full', error };
+    await clock.advance(3 * defaultPolicy.nodeSilentMs);
+    health = { state: 'serving' };
+    const { heartbeatMs, nodeSilentMs } = defaultPolicy;
+    await clock.advance(nodeSilentMs - heartbeatMs - 1_000);
+    expect((await store.get(nodes, { name: 'n' }))?.status).to.equal('Ready');
+    await clock.advance(heartbeatMs + 2_000);
+    expect((await store.get(nodes, { name: 'n' }))?.status).to.equal('NotReady');
   });
 
   it('is given the whole time again when it is another one of the name', async () => {

@@ -53,12 +53,16 @@ class NodeReconciler {
     const at = node.lastHeartbeatAt ?? '';
     const { uid } = node.metadata;
     let last = this.#last.get(name);
-    if (last?.at !== at || last.uid !== uid) {
+    // A full store refuses heartbeats too, so that the silence begins once it accepts them.
+    const isFull = store.health().state === 'full';
+    if (last?.at !== at || last.uid !== uid || isFull) {
       last = { uid, at, seenAt: now };
       this.#last.set(name, last);
     }
     const leftMs = last.seenAt + policy.nodeSilentMs - now;
-    return leftMs > 0 ? requeueAfter(leftMs) : this.#silent(node, context);
+    if (leftMs <= 0) return this.#silent(node, context);
+    // At the interval of heartbeats, so that a short time in which the store is full is noticed.
+    return requeueAfter(Math.min(leftMs, policy.heartbeatMs));
   }
 
   #silent(node: Node, context: ReconcileContext): Promise<Result> {
