@@ -61,6 +61,14 @@ export function isAboutCaller(answer: Answer): boolean {
   return outcome === 'PermissionDenied' || outcome === 'Throttled' || isAboutCredential(answer);
 }
 
+/**
+ * Whether the end of an accepted deletion may never be read after an answer, because the account is closed or a right is
+ * gone. A rate limit ends.
+ */
+export function isUnreadable(answer: Answer): boolean {
+  return isAboutCaller(answer) && answer.outcome !== 'Throttled';
+}
+
 /** Whether the answer of a call confirms that this call did nothing. */
 export function isRefused(answer: Answer): boolean {
   return isRefusal(answer.outcome) || hasNoCredential(answer);

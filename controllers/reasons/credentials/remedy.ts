@@ -1,4 +1,5 @@
 import type { Volume } from '@kedge/api/kinds';
+import { abandonWords } from '../../messages/abandoned-deletion.js';
 import { command, patchOf } from '../commands.js';
 import { type Remedy, run, set } from '../remedy.js';
 import { again, type Storage, storageOf } from '../storage-subject.js';
@@ -31,13 +32,19 @@ function isLocked({ kind, object }: Storage): boolean {
   return isUnknown === true || Date.parse(lastOperation?.startedAt ?? '') < Date.parse(askedAt);
 }
 
+/** The command that removes an object although the end of its deletion is not known. */
+function abandonment({ kind, object }: Storage): string {
+  return command('annotate', kind.toLowerCase(), object, abandonWords(object));
+}
+
 /**
- * How the deletion of an object ends without the provider; the empty text for an object that is not being deleted, and
- * while an earlier call may be deleting its data.
+ * How the deletion of an object ends without the provider; the empty text for an object that is not being deleted.
  */
 function endOfDeletion(storage: Storage): string {
   const { kind, object } = storage;
-  if (!object.metadata.deletionRequestedAt || isLocked(storage)) return '';
+  if (!object.metadata.deletionRequestedAt) return '';
+  if (isLocked(storage))
+    return `or, if the credential never returns, remove the object although its data may be at the provider or not (kedge admin orphans lists what is left): ${abandonment(storage)}`;
   const retain = patchOf(kind.toLowerCase(), object, { reclaimPolicy: 'retain' });
   return `or remove the object, and keep what may be at the provider: ${retain}`;
 }
@@ -64,8 +71,13 @@ function inSecret(
 /** The remedy for a credential of a snapshot that nothing but the snapshot has: it can't be changed. */
 function captured(storage: Storage, about: About, value: string): Remedy {
   const { kind, object } = storage;
-  if (object.metadata.deletionRequestedAt === undefined || isLocked(storage))
+  if (object.metadata.deletionRequestedAt === undefined)
     return again(about, `${value} at the provider`);
+  if (isLocked(storage))
+    return run(
+      abandonment(storage),
+      'its credential is that of its deleted volume, and its deletion may be going: if the credential never returns, remove the object, and look for the copy at the provider',
+    );
   return run(
     patchOf(kind.toLowerCase(), object, { reclaimPolicy: 'retain' }),
     'its credential is that of its deleted volume: remove the object, and delete the copy at the provider',

@@ -1,8 +1,16 @@
-import { done, isDeleting, type ReconcileContext, requeueAfter, type Result } from 'kedge';
+import {
+  done,
+  isDeleting,
+  keyString,
+  type ReconcileContext,
+  requeueAfter,
+  type Result,
+} from 'kedge';
 import { type DriverErrorKind, errorClasses, isPending } from '@kedge/driver-sdk';
-import { hasNoCredential, isAboutCaller } from '../../provisioned/failure.js';
+import { hasNoCredential, isAboutCaller, isUnreadable } from '../../provisioned/failure.js';
 import { hasOpenDeletion, releaseObject } from '../../provisioned/operations.js';
 import { driverErrorOf } from '../../provisioned/retries.js';
+import { isDeletionAbandoned } from '../../messages/abandoned-deletion.js';
 import { snapshotFinalizer } from '../admission.js';
 import { mayBeGoing, startedAgain, startOfDeletion, stillOpen } from '../deletion-report.js';
 import { keyOfSnapshot, type SnapshotEffects } from './effects.js';
@@ -74,6 +82,14 @@ export class Removal {
       const isOpen =
         (isGoing && hasNoCredential(answer)) ||
         (isAboutCaller(answer) && (await hasOpenDeletion(operations)));
+      const isCluster = this.#effects.part === 'cluster';
+      if (isOpen && isCluster && isUnreadable(answer) && isDeletionAbandoned(snapshot)) {
+        this.#effects.options.logger.warn(
+          'snapshot removed by its annotation, although the end of its deletion is not known: the copy may be at the provider',
+          { snapshot: keyString(snapshot), handle: snapshot.handle ?? '', error: text },
+        );
+        return this.forget(snapshot, request);
+      }
       return this.#effects.retried(
         request,
         snapshot,

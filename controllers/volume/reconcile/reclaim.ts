@@ -22,7 +22,8 @@ import {
 import { type EarlierAttempt, isParametersRefusal } from './earlier-attempt.js';
 import { keyOfVolume, type PreparedCall, type VolumeEffects } from './effects.js';
 import { deletedCondition, type Waits } from '../../provisioned/conditions.js';
-import { hasNoCredential, isRefused } from '../../provisioned/failure.js';
+import { hasNoCredential, isRefused, isUnreadable } from '../../provisioned/failure.js';
+import { isDeletionAbandoned } from '../../messages/abandoned-deletion.js';
 import { releaseInFlight } from '../../provisioned/in-flight.js';
 import { driverErrorOf } from '../../provisioned/retries.js';
 import { deleteUnused, deletionWaitsFor, sourceValue } from '../rules/in-use.js';
@@ -224,6 +225,13 @@ export class Reclaim {
     const operations = this.#effects.operations(volume, this.#effects.options.node);
     const isLocked =
       isRefused(answer) && (await mayStillDelete(volume, isOpen, answer, operations));
+    if (isLocked && isUnreadable(answer) && this.#mayAbandon(volume)) {
+      this.#effects.options.logger.warn(
+        'volume removed by its annotation, although the end of its deletion is not known: the data may be at the provider',
+        { volume: keyString(volume), handle: volume.handle ?? '', error: message },
+      );
+      return this.release(volume, request);
+    }
     return this.#effects.retried(
       request,
       volume,
@@ -247,6 +255,11 @@ export class Reclaim {
         };
       },
     );
+  }
+
+  /** Whether a user ended the wait for a deletion. The annotations that a node sees may be old. */
+  #mayAbandon(volume: Volume): boolean {
+    return this.#effects.part === 'cluster' && isDeletionAbandoned(volume);
   }
 
   /**

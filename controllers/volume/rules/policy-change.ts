@@ -15,7 +15,7 @@ export function requirePolicyOpen(object: Volume, before: Volume): void {
   const why = failed ? ` (${lastOperation.outcome}: ${failed})` : '';
   throw failedPrecondition(
     'DataDeletionBegun',
-    `the data of volume "${namespace}/${name}" is being deleted since ${dataDeletion?.askedAt ?? ''}${why}: its reclaimPolicy can be changed again once its driver reports that the data was not deleted; see: kedge why volume/${name} -n ${namespace}`,
+    `the data of volume "${namespace}/${name}" is being deleted since ${dataDeletion?.askedAt ?? ''}${why}: its reclaimPolicy can be changed again once its driver reports that the data was not deleted; if its end can never be read, this names the command that removes the object: kedge why volume/${name} -n ${namespace}`,
     { kind: 'Volume', namespace, name },
   );
 }

@@ -1,0 +1,124 @@
+import { expect } from 'chai';
+import type { Token } from '../core/machine.js';
+import { actionOf, type WireRequest } from '../core/wire.js';
+import { driverNames } from '../sweep/emulated-cloud.js';
+import { CloudWorld } from './cloud-world.js';
+
+const kinds = {
+  cloud1: ['volume', 'snapshot'],
+  cloud2: ['volume'],
+  cloud3: ['volume', 'snapshot'],
+  cloud4: ['volume', 'snapshot'],
+} as const;
+
+/** Providers whose nodes may have a credential without a parameter. */
+const ofNodes: readonly string[] = ['cloud3', 'cloud4'];
+const annotation = 'svc.io/abandon-deletion';
+
+for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
+  for (const kind of kinds[provider])
+    describe(`the deletion of a ${kind} of ${driverNames[provider]} whose end can never be read`, function () {
+      this.timeout(180_000);
+      let cloud: CloudWorld;
+      let token: Token;
+      const path = `/namespaces/shop/${kind}s/${kind === 'volume' ? 'v' : 's'}`;
+      beforeEach(async () => {
+        // A deletion takes longer than the rights last.
+        cloud = await CloudWorld.start(provider, { actionMs: 20_000 });
+        const found = cloud.tokens.find(({ name }) => name === cloud.logged('first'));
+        if (!found) throw new TypeError('no token');
+        const { scopes = [] } = found;
+        const copying = 'compute.disks.createSnapshot';
+        token = provider === 'cloud4' ? { ...found, scopes: [...scopes, copying] } : found;
+        cloud.emulator.addToken(token);
+        await cloud.secret('cloud', cloud.credential('first'));
+        await cloud.storageClass();
+        await cloud.volume();
+        await cloud.volumeIn('Available');
+        if (kind === 'volume') return;
+        await cloud.ok('POST', '/namespaces/shop/snapshots', {
+          name: 's',
+          source: { volume: 'v' },
+        });
+        await cloud.until(
+          'the snapshot',
+          async () => (await cloud.get(path))?.['status'] === 'Ready',
+        );
+      });
+      afterEach(() => cloud.stop());
+
+      /** The credential loses all rights. A token of cloud2 without rights can read, so it is another one. */
+      const revoke = async (): Promise<void> => {
+        if (provider === 'cloud2') await cloud.secret('cloud', 'revoked');
+        else cloud.emulator.addToken({ ...token, scopes: [] });
+      };
+      const isDeletion = (request: WireRequest): boolean =>
+        request.method === 'DELETE' || actionOf(request)?.startsWith('Delete') === true;
+      const annotate = async (value: unknown): Promise<void> => {
+        const found = await cloud.get(path);
+        const { metadata } = found as { readonly metadata: object };
+        const annotations = { [annotation]: value };
+        await cloud.ok('PUT', path, { ...found, metadata: { ...metadata, annotations } });
+      };
+      const uid = async (): Promise<unknown> =>
+        ((await cloud.get(path))?.['metadata'] as { readonly uid: string }).uid;
+      const pass = async (): Promise<void> => {
+        for (let step = 0; step < 120; step += 1) await cloud.world.advance(10_000);
+      };
+      const reasons = ['PermissionDenied', 'CredentialsRejected', 'Unavailable'];
+      /** Deletes the object; the answer of the executed deletion is lost, and then nothing can be read. */
+      const unreadable = async (end: () => Promise<void>): Promise<void> => {
+        cloud.emulator.faults.add({ on: isDeletion, fault: { type: 'lostReply' } });
+        await cloud.remove(path);
+        const asked = async (): Promise<boolean> => {
+          const { call, outcome } = ((await cloud.get(path))?.['lastOperation'] ?? {}) as {
+            readonly call?: string;
+            readonly outcome?: string;
+          };
+          return call?.startsWith('delete') === true && outcome !== 'Started';
+        };
+        await cloud.until('the deletion', asked);
+        await end();
+        await pass();
+        const found = await cloud.get(path);
+        expect(reasons, JSON.stringify(found)).to.include(found?.['reason']);
+      };
+      /** Whether the policy is locked: then the annotation is the only end; else `retain` is one. */
+      const isLocked = async (): Promise<boolean> => {
+        const retained = { ...(await cloud.get(path)), reclaimPolicy: 'retain' };
+        const { status, body } = await cloud.rest('PUT', path, retained);
+        if (status !== 200) expect(JSON.stringify(body)).to.contain('DataDeletionBegun');
+        await pass();
+        return (await cloud.get(path)) !== undefined;
+      };
+      const ends = async (mustBeLocked: boolean): Promise<void> => {
+        const locked = await isLocked();
+        if (mustBeLocked) expect(locked).to.equal(true);
+        if (!locked) return;
+        await annotate('another uid');
+        await pass();
+        expect(await cloud.get(path)).to.not.equal(undefined);
+        await annotate(await uid());
+        await cloud.gone(path);
+      };
+
+      it('for missing rights: an annotation, or retain where nothing is recorded, removes the object', async () => {
+        await unreadable(revoke);
+        await ends(provider === 'cloud4');
+      });
+
+      it('goes on if the right returns, also with the annotation of another object', async () => {
+        await unreadable(revoke);
+        await annotate('another uid');
+        cloud.emulator.addToken(token);
+        await cloud.secret('cloud', cloud.credential('first'));
+        await cloud.gone(path);
+        expect(await cloud.existing(kind)).to.deep.equal([]);
+      });
+
+      if (ofNodes.includes(provider))
+        it('without a credential that ever returns: so does it', async () => {
+          await unreadable(() => cloud.storageClass({}));
+          await ends(kind === 'volume' || provider === 'cloud4');
+        });
+    });
