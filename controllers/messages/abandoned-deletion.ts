@@ -21,3 +21,7 @@ export function isDeletionAbandoned({ metadata }: Annotated): boolean {
 export function abandonWords({ metadata }: Annotated): string {
   return `${abandonAnnotation}=${metadata.uid}`;
 }
+
+/** The warning about a volume that was removed by the annotation. */
+export const abandonedVolume =
+  'volume removed by its annotation, although the end of its deletion is not known: the data may be at the provider';

@@ -23,7 +23,7 @@ import { type EarlierAttempt, isParametersRefusal } from './earlier-attempt.js';
 import { keyOfVolume, type PreparedCall, type VolumeEffects } from './effects.js';
 import { deletedCondition, type Waits } from '../../provisioned/conditions.js';
 import { hasNoCredential, isRefused, isUnreadable } from '../../provisioned/failure.js';
-import { isDeletionAbandoned } from '../../messages/abandoned-deletion.js';
+import { abandonedVolume, isDeletionAbandoned } from '../../messages/abandoned-deletion.js';
 import { releaseInFlight } from '../../provisioned/in-flight.js';
 import { driverErrorOf } from '../../provisioned/retries.js';
 import { deleteUnused, deletionWaitsFor, sourceValue } from '../rules/in-use.js';
@@ -58,7 +58,6 @@ export const beingRestored = { kind: snapshots, field: 'restoresInFlight' } as c
 export class Reclaim {
   readonly #effects: VolumeEffects;
   readonly #earlier: EarlierAttempt;
-
   constructor(effects: VolumeEffects, earlier: EarlierAttempt) {
     this.#effects = effects;
     this.#earlier = earlier;
@@ -220,16 +219,15 @@ export class Reclaim {
     request: ReconcileContext,
   ): Promise<Result> {
     const { volume } = situation;
-    const { kind, message } = driverErrorOf(thrown);
-    const answer = { outcome: kind, message };
+    const { kind: outcome, message } = driverErrorOf(thrown);
+    const answer = { outcome, message };
     const operations = this.#effects.operations(volume, this.#effects.options.node);
     const isLocked =
       isRefused(answer) && (await mayStillDelete(volume, isOpen, answer, operations));
-    if (isLocked && isUnreadable(answer) && this.#mayAbandon(volume)) {
-      this.#effects.options.logger.warn(
-        'volume removed by its annotation, although the end of its deletion is not known: the data may be at the provider',
-        { volume: keyString(volume), handle: volume.handle ?? '', error: message },
-      );
+    const left = { volume: keyString(volume), handle: volume.handle ?? '', error: message };
+    const mayEnd = this.#effects.part === 'cluster' && isUnreadable(answer);
+    if (isLocked && mayEnd && isDeletionAbandoned(volume)) {
+      this.#effects.options.logger.warn(abandonedVolume, left);
       return this.release(volume, request);
     }
     return this.#effects.retried(
@@ -255,11 +253,6 @@ export class Reclaim {
         };
       },
     );
-  }
-
-  /** Whether a user ended the wait for a deletion. The annotations that a node sees may be old. */
-  #mayAbandon(volume: Volume): boolean {
-    return this.#effects.part === 'cluster' && isDeletionAbandoned(volume);
   }
 
   /**
