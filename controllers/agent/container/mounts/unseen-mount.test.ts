@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -21,7 +21,13 @@ describe('the mounts of a started container', () => {
   });
   afterEach(() => rm(proc, { recursive: true }));
 
-  async function unseen(table: string, cgroup = `0::/docker/${id}`, mine = own, pid = 42) {
+  async function unseen(
+    table: string,
+    cgroup = `0::/docker/${id}`,
+    mine = own,
+    pid = 42,
+    of = mounts,
+  ) {
     for (const [name, text] of [
       ['self/mountinfo', mine],
       ['42/mountinfo', table],
@@ -30,7 +36,7 @@ describe('the mounts of a started container', () => {
       await mkdir(join(proc, name, '..'), { recursive: true });
       await writeFile(join(proc, name), text);
     }
-    return (await unseenMount(mounts, () => Promise.resolve({ id, pid }), proc))?.target;
+    return (await unseenMount(of, () => Promise.resolve({ id, pid }), proc))?.target;
   }
   const files = line('8:1', '/data/files', '/etc/app');
 
@@ -43,6 +49,17 @@ describe('the mounts of a started container', () => {
     const local = line('8:1', '/data/volumes/u', source);
     const below = files + line('8:1', source, '/data');
     expect(await unseen(below, undefined, local)).to.equal('/data');
+  });
+
+  it('are others also if a parent of the data directory is a link, which the table of mounts does not show', async () => {
+    const real = join(await realpath(proc), 'disk/mounts/v');
+    await mkdir(real, { recursive: true });
+    await symlink(join(proc, 'disk'), join(proc, 'data'));
+    const linked = [{ source: join(proc, 'data/mounts/v'), target: '/data', readOnly: false }];
+    const mine = line('8:1', '/', '/') + line('7:0', '/', real);
+    const judged = (table: string) => unseen(table, undefined, mine, undefined, linked);
+    expect(await judged(line('8:1', real, '/data'))).to.equal('/data');
+    expect(await judged(line('7:0', '/', '/data'))).to.equal(undefined);
   });
 
   it('are judged by the top one of several at a path', async () => {

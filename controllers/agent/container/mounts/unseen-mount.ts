@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parseMountTable } from '@kedge/driver-sdk';
+import { type MountEntry, parseMountTable } from '@kedge/driver-sdk';
 import type { WorkloadMount } from '../../runtime/runtime.js';
 import type { ContainerInspection } from '../engine/engine-containers.js';
 
@@ -20,10 +20,13 @@ export async function unseenMount(
   proc = '/proc',
 ): Promise<WorkloadMount | undefined> {
   const own = parseMountTable(await readFile(join(proc, 'self', 'mountinfo'), 'utf8'));
-  const mounted = mounts.flatMap((mount) => {
-    const entry = own.findLast(({ target }) => target === mount.source);
-    return entry ? [{ mount, entry }] : [];
-  });
+  const mounted: { readonly mount: WorkloadMount; readonly entry: MountEntry }[] = [];
+  for (const mount of mounts) {
+    // Parents of the data directory may be links, which the table of mounts has resolved.
+    const real = await realpath(mount.source).catch(() => mount.source);
+    const entry = own.findLast(({ target }) => target === real);
+    if (entry) mounted.push({ mount, entry });
+  }
   if (mounted.length === 0) return undefined;
   const container = await inspect();
   if (!container || container.pid <= 0) return undefined;
