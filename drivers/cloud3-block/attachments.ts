@@ -64,7 +64,7 @@ export class Cloud3Attachments {
 
   /**
    * Waits for an attachment that the provider has accepted. After 90 seconds, detaches the volume, so that the next call
-   * attaches it again. A mounted volume is not detached. @throws DriverError Unavailable then
+   * attaches it again. A mounted volume is not detached. @throws DriverError Unavailable after them
    */
   async #attaching(request: BlockAttachRequest, { id }: CloudVolume): Promise<Pending> {
     const { operations, instance } = request;
@@ -73,7 +73,11 @@ export class Cloud3Attachments {
     // A time in the future is from a clock that was ahead.
     if (!(kept > 0) || kept > now) await operations.set('attach', String(now));
     if (!(kept > 0) || now - kept < stuckMs) return notYet(pollMs);
-    if (await request.isMounted()) return notYet(pollMs);
+    if (await request.isMounted())
+      throw new DriverError(
+        'Unavailable',
+        `EC2 reports for ${stuckMs / 1_000} seconds that it is attaching volume ${id}, which is mounted on this node, so that it stays attached; stop the instances that use the volume: then it is detached, and attached again`,
+      );
     await this.#api.make(callerOf(request), 'DetachVolume', { VolumeId: id, InstanceId: instance });
     await operations.clear('attach');
     throw new DriverError(
