@@ -118,11 +118,8 @@ export function createCloud2VolumeDriver(settings: StorageSettings): Driver {
         deviceMs,
         location: locations.get(request.instance),
         requireUnmounted: async () => {
-          if (!(await request.isMounted())) return;
-          throw new DriverError(
-            'Unavailable',
-            `${device.link} does not lead to the device of volume ${request.handle}, which is mounted on this node, so that it stays attached; create the link again (udevadm trigger --subsystem-match=block)`,
-          );
+          if (await request.isMounted())
+            throw await device.mountedUnready(`volume ${request.handle}`);
         },
       };
       return inTurn(request, () => volumes.attach(request, place)).catch((error: unknown) => {

@@ -66,6 +66,26 @@ describe('the device of a volume, found by its link', () => {
       expect(await device().isReady()).to.equal(true);
     });
 
+  it('is named with the way out if the volume is mounted: by its link if that is wrong, and by its state otherwise', async () => {
+    const said = async () => (await device().mountedUnready('volume 7')).message;
+    await show('vpd_pg80', page80(serial));
+    await show('state', 'offline\n');
+    expect(await said())
+      .to.contain('/dev/sda is in state offline, not running')
+      .and.contain('Stop the instances')
+      .and.not.contain('udevadm');
+    await show('state', 'running\n');
+    expect(await said()).to.contain('it was not ready before');
+    await show('vpd_pg80', page80('kedge-other'));
+    expect(await said())
+      .to.contain(`link-${serial} does not lead to`)
+      .and.contain('udevadm');
+    target = undefined;
+    expect(await said())
+      .to.contain(`link-${serial} does not lead to`)
+      .and.contain('udevadm');
+  });
+
   it('is not a device with the serial of another volume, to which a stale link leads', async () => {
     for (const other of ['kedge-other', `${serial}0`, `x${serial}`, serial.slice(0, -1)]) {
       await show('vpd_pg80', page80(other));

@@ -68,4 +68,28 @@ export class LinkedDevice {
     // While the kernel still prepares the device, it is not ready.
     return this.is(device).catch(() => false);
   }
+
+  /**
+   * The error of a volume that is mounted although its device is not {@link isReady}: it must not be detached.
+   * @param volume the volume as the provider names it
+   * @throws DriverError Unavailable if the link can't be read
+   */
+  async mountedUnready(volume: string): Promise<DriverError> {
+    const stays = `${volume}, which is mounted on this node, so that it stays attached`;
+    const device = await this.path();
+    const found =
+      device === undefined
+        ? false
+        : await this.is(device).catch((error: unknown) => DriverError.from(error));
+    if (found instanceof DriverError)
+      return new DriverError(
+        'Unavailable',
+        `${found.message}; it is the device of ${stays}. Stop the instances that use the volume: then it is detached, and attached again`,
+        { cause: found },
+      );
+    const message = found
+      ? `${this.link} leads to the device of ${stays}; it was not ready before`
+      : `${this.link} does not lead to the device of ${stays}; create the link again (udevadm trigger --subsystem-match=block)`;
+    return new DriverError('Unavailable', message);
+  }
 }
