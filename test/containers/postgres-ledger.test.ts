@@ -91,14 +91,17 @@ describe(`the commits of PostgreSQL on a block volume, ${cycles} of ${wholeCycle
       300_000,
     );
   /**
-   * The restarts until an instance runs for the first time. The engine of a loaded machine may fail a start, which
-   * counts: such a restart is printed with the events of the instance.
+   * The restarts until an instance runs for the first time. The engine of a loaded machine may fail the start of a
+   * container that it created, which counts: such a restart is printed with the events of the instance.
    */
   const firstRestarts = async (name: string): Promise<number> => {
     const { restartCount = 0 } = await running(name);
     if (Number(restartCount) > 0) {
       const events = await daemon.cli('get', 'events');
-      console.log(`    ${name} restarted ${restartCount} times before the kills:`, events.stdout);
+      console.log(
+        `    ${name} restarted ${String(restartCount)} times before the kills:`,
+        events.stdout,
+      );
     }
     return Number(restartCount);
   };
