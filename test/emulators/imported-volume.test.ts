@@ -67,7 +67,7 @@ deviceDirectory = "${deviceDirectory}"
     await engine?.stop();
   });
 
-  /** Creates a volume as a person does; resolves to its image. */
+  /** Creates a volume as a person does; resolves to its id and its image. */
   const byHand = async (name: string): Promise<{ readonly id: string; readonly image: string }> => {
     const response = await fetch(`${cloud.endpoint}/v2/volumes`, {
       method: 'POST',

@@ -30,17 +30,17 @@ export interface EmulatorOptions {
   readonly tokens?: readonly Token[];
   /** Default: the machine's clock. */
   readonly clock?: Clock;
-  /** Default: the system's randomness. */
+  /** Only cloud1 uses it. Default: the system's randomness. */
   readonly random?: Random;
   /** Default: {@link RecordedDevices}. */
   readonly devices?: Devices;
   /** Duration of an action, milliseconds; default 1000. */
   readonly actionMs?: number;
-  /** Maximum number of volumes of the account or project; default 100. */
+  /** Maximum number of volumes of the account or project; default 100. cloud4 has no such limit. */
   readonly volumesMax?: number;
   /**
-   * Maximum number of requests per token (cloud1) or project (cloud2); at cloud3, `minute` is the capacity of the bucket
-   * of each action, and `hour` its refill. Default: the provider's limits.
+   * Maximum number of requests per token (cloud1) or project (cloud2 with `hour`, cloud4 with `minute`); at cloud3,
+   * `minute` is the capacity of the bucket of each action, and `hour` its refill. Default: the provider's limits.
    */
   readonly requestsMax?: { readonly hour: number; readonly minute: number };
   /** Maximum number of items of a page of cloud3 and cloud4. Default: 2. */
@@ -57,7 +57,7 @@ export interface EmulatorOptions {
   readonly port?: number;
   /** A state that {@link RunningEmulator.save} returned. */
   readonly saved?: unknown;
-  /** Called after each change of the state. */
+  /** Called when the state may have changed: after requests, ends of actions, and new or removed instances. */
   readonly changed?: () => void;
 }
 
@@ -73,7 +73,7 @@ export interface RunningEmulator {
   /** The listening metadata server of cloud4; absent without the option `metadata`. */
   readonly metadata?: { readonly endpoint: string; readonly server: MetadataServer };
   inventory(): Promise<readonly string[]>;
-  /** Returns the complete state as JSON data, for a restart. */
+  /** Returns the resources and the actions as JSON data, for a restart. See {@link Machine.save}. */
   save(): unknown;
   close(): Promise<void>;
 }

@@ -49,7 +49,7 @@ const ofClass = {
   },
 } as const;
 
-/** The metadata service of a node: what the daemon's environment names it by, and what it was asked for. */
+/** The metadata service of a node: the variables of the daemon that name it, and the requested paths. */
 interface ServedMetadata {
   readonly environment: Readonly<Record<string, string>>;
   readonly asked: () => readonly string[];
@@ -194,7 +194,7 @@ deviceDirectory = "${links}"
       expect(await cloud.inventory()).to.deep.equal([]);
     });
 
-    it('each request had it, it was asked for a few times, and it is told nowhere', () => {
+    it('each request has it, at most 20 metadata requests were made, and the log does not contain it', () => {
       const used = new Set(cloud.requests.map(({ token: name }) => name));
       expect([...used]).to.deep.equal([token.name]);
       const asked = metadata.asked();

@@ -40,7 +40,10 @@ interface Account {
   readonly keys: Readonly<Record<string, string>>;
 }
 
-/** The classes whose volumes grow in use and have snapshots. CI tries one that the seed selects, the soak suite cloud-life each. */
+/**
+ * The classes whose volumes grow in use and have snapshots. CI runs one that the seed selects, and the soak suite
+ * cloud-life runs each.
+ */
 const accounts: readonly Account[] = [
   {
     ...{ provider: 'cloud3', storageClass: 'ebs', secret: 'aws' },
@@ -68,10 +71,11 @@ for (const { provider, storageClass, secret, keys } of tried)
     let cloud: RunningEmulator;
     let daemon: TestDaemon;
 
-    /** Runs commands of the guide with another class, place and image. */
+    /** The labels of the node, in place of those in the guide. */
     const labels = Object.entries(labelsOf(provider))
       .map(([key, value]) => `${key}=${value}`)
       .join(' ');
+    /** Runs commands of the guide with another class, place and image. */
     const paste = (text: string): Promise<Finished> => {
       const moved = text
         .replaceAll('svc.io/region=eu-central-1 svc.io/zone=eu-central-1a', labels)
@@ -87,7 +91,7 @@ for (const { provider, storageClass, secret, keys } of tried)
       expect(code, `${text}${stdout}${stderr}`).to.equal(0);
       return stdout;
     };
-    /** Waits until the last start of the workload has printed all starts. */
+    /** Waits until the log of the workload has a line for each start. */
     const started = (count: number) =>
       eventually(
         `${count} starts`,

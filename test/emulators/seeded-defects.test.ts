@@ -187,7 +187,7 @@ describe('driver check of the drivers of providers', function () {
       expect(rows.filter((row) => row.state === 'missing' && isOwn(row))).to.deep.equal([]);
     });
 
-  it('finds nothing missing in a key without the optional permission, and says what it is for', async () => {
+  it('finds nothing missing in a key without the optional permission, and shows what it is for', async () => {
     const rows = await checked({ provider: 'cloud3', token: token('cloud3', keyPermissions) });
     const own = rows.filter(({ permission }) => permission.startsWith('ec2:'));
     expect(own.filter(({ state }) => state === 'missing')).to.deep.equal([]);
@@ -197,7 +197,7 @@ describe('driver check of the drivers of providers', function () {
   });
 
   for (const defect of defects)
-    it(`finds ${defect.what}`, async () => {
+    it(`reports ${defect.what}: ${defect.row} is ${defect.state}`, async () => {
       const rows = await checked(defect);
       const row = rows.find(({ permission }) => permission === defect.row);
       expect(row?.state, JSON.stringify(rows, undefined, 1)).to.equal(defect.state);

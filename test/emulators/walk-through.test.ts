@@ -98,7 +98,7 @@ describe('the guide to cloud classes on a laptop', function () {
     const end =
       "trap 'status=$?; tail -n 20 kedged.log emulators.log; kill $daemon $emulators 2>/dev/null || true; wait; exit $status' EXIT\n";
     const all = `cd "${home}"\n${end}${script}trap - EXIT\n`;
-    // A step that waits for ever ends here, with its output.
+    // A step that would wait forever ends here, with its output.
     const bash = ['240', 'bash', '-euo', 'pipefail', '-c', `{ ${all}\n} 2>&1`];
     const ended = await finish('timeout', bash, {
       PATH: `${bin}:${process.env['PATH'] ?? ''}`,
@@ -125,7 +125,7 @@ describe('the guide to cloud classes on a laptop', function () {
 
   steps.forEach(({ commands, prints }, n) => {
     if (prints.length === 0) return;
-    it(`prints what it says after: ${commands.split('\n')[0]}`, () => {
+    it(`prints the lines of the guide after: ${commands.split('\n')[0]}`, () => {
       const lines = (output[n] ?? '').split('\n');
       for (const line of prints) {
         const moved = [...ports].reduce((text, [of, to]) => text.replace(`:${of}`, `:${to}`), line);

@@ -59,7 +59,7 @@ describe('cloud1', () => {
     expect(answer).to.deep.include({ status, body: { id, message } });
   };
 
-  it('has a volume through its whole life', async () => {
+  it('creates, attaches, resizes, detaches and deletes a volume', async () => {
     const id = await made('a');
     expect(await volume(id)).to.deep.include({
       ...{ name: 'a', droplet_ids: null, size_gigabytes: 1, description: 'd' },
@@ -91,7 +91,7 @@ describe('cloud1', () => {
     expect(await emulator.inventory()).to.deep.equal([]);
   });
 
-  it('changes its disks when an action ends, also when nobody asks', async () => {
+  it('changes its disks when an action ends, also without a request', async () => {
     const id = await made('a');
     await act(id, { type: 'attach', droplet_id: here });
     await clock.advance(999);
@@ -102,7 +102,7 @@ describe('cloud1', () => {
     });
   });
 
-  it('copies a volume: a restored one has the size of the snapshot, whatever was asked', async () => {
+  it('gives a restored volume the size of its snapshot, regardless of the requested size', async () => {
     const id = await made('a', 'fra1', 3);
     const snapshots = `/v2/volumes/${id}/snapshots`;
     const { body } = await post(snapshots, { name: 's' });
@@ -136,7 +136,7 @@ describe('cloud1', () => {
       ['an unknown region', { ...order, region: 'mars1' }, 'badRegion'],
       ['no region', { name: 'a', size_gigabytes: 1 }, 'badRegion'],
       ['a long label', { ...order, filesystem_label: 'x'.repeat(17) }, 'badLabel'],
-      ['a body that is no object', [], 'badBody'],
+      ['a body that is not an object', [], 'badBody'],
     ] as const)
       it(`${why}`, async () => expectRefusal(await post('/v2/volumes', body), refusal));
 
@@ -152,7 +152,7 @@ describe('cloud1', () => {
       expectRefusal(await post('/v2/volumes', { ...order, name: 'b' }), 'capacity');
     });
 
-    it('an attach to a droplet of another region, to none, or of what is attached', async () => {
+    it('an attach to a droplet of another region or to an unknown one, and of an attached volume', async () => {
       const id = await made('a');
       const attach = { type: 'attach', droplet_id: here };
       expectRefusal(await act(id, { ...attach, droplet_id: far }), 'otherRegion');
@@ -195,7 +195,7 @@ describe('cloud1', () => {
       expectRefusal(await get('/v2/volumes?page=0'), 'badPage');
     });
 
-    it('paths that it does not have, and notes them', async () => {
+    it('paths that it does not have, and logs them', async () => {
       expectRefusal(await get('/v2/sizes'), 'notFound');
       expect(emulator.requests.at(-1)).to.include({ unknownRoute: true });
     });
@@ -213,7 +213,7 @@ describe('cloud1', () => {
       expect((await get('/v2/volumes', 'reader')).status).to.equal(200);
     });
 
-    it('with the scopes of the specification does all but tags and /v2/snapshots', async () => {
+    it('with the scopes of the specification may not use tags, /v2/snapshots and the actions of a volume', async () => {
       const order = { name: 'a', region: 'fra1', size_gigabytes: 1 };
       const token = 'five-scopes';
       expectRefusal(await post('/v2/volumes', { ...order, tags: ['t'] }, token), 'forbidden');
@@ -238,7 +238,7 @@ describe('cloud1', () => {
       expect((await get('/v2/volumes', 'new-token')).status).to.equal(200);
     });
 
-    it('has 250 requests a minute, told by Retry-After', async () => {
+    it('has 250 requests a minute, and a refusal has Retry-After', async () => {
       for (let n = 0; n < 250; n += 1) await get('/v2/volumes');
       const refused = await get('/v2/volumes');
       expectRefusal(refused, 'tooManyRequests');
@@ -249,7 +249,7 @@ describe('cloud1', () => {
     });
   });
 
-  it('lists in pages with links, and only those that make sense', async () => {
+  it('lists in pages, with links to existing pages only', async () => {
     for (const name of ['a', 'b', 'c']) await made(name);
     const page = async (number: number) =>
       (await get(`/v2/volumes?region=fra1&per_page=2&page=${number}`)).body as {
@@ -268,7 +268,7 @@ describe('cloud1', () => {
     expect((await get('/v2/volumes')).body['links']).to.deep.equal({});
   });
 
-  it('finds droplets by name in any case, and GPU droplets only where they are asked for', async () => {
+  it('finds droplets by name in any case, and GPU droplets only with type=gpus', async () => {
     const names = async (query: string) =>
       ((await get(`/v2/droplets?${query}`)).body['droplets'] as { name: string }[]).map(
         ({ name }) => name,
@@ -278,7 +278,7 @@ describe('cloud1', () => {
     expect(await names('name=gpu-1&type=gpus')).to.deep.equal(['gpu-1']);
   });
 
-  it('loses the attachments of a droplet that is destroyed', async () => {
+  it('detaches the volumes of a droplet that is destroyed', async () => {
     const id = await made('a');
     await attached(id, here);
     await emulator.removeInstance('Node-1');
@@ -299,7 +299,7 @@ describe('cloud1', () => {
     expectRefusal(await get(`/v2/actions/${action!.id}`), 'notFound');
   });
 
-  it('is the same after a restart', async () => {
+  it('ends a pending action after a restart', async () => {
     const options = { provider: 'cloud1', instances, tokens, clock } as const;
     const before = createEmulator(options);
     emulator = before.emulator;
@@ -312,7 +312,7 @@ describe('cloud1', () => {
     expect(await emulator.inventory()).to.include(`attached ${id} to Node-1`);
   });
 
-  it('keeps its rules in whatever order its calls come', async () => {
+  it('keeps its rules in any order of the calls', async () => {
     const step = fc.record({
       kind: fc.constantFrom('create', 'attach', 'detach', 'resize', 'delete', 'wait'),
       volume: fc.nat(3),

@@ -1,4 +1,4 @@
-/** The regions of the provider, with the state of their block storage. */
+/** A region of the provider. */
 export interface Region {
   readonly slug: string;
   readonly name: string;
@@ -31,7 +31,7 @@ export const limits = {
   labelMax: { ext4: 16, xfs: 12 },
 } as const;
 
-/** Whether a text is a name for volumes: lower-case letters, digits and dashes, with a letter first. */
+/** Whether a text is a name for volumes: at most 64 lower-case letters, digits and dashes, with a letter first. */
 export function isVolumeName(name: string): boolean {
   return /^[a-z][a-z0-9-]*$/.test(name) && name.length <= limits.nameMax;
 }

@@ -60,7 +60,7 @@ export interface VolumeOrder {
   readonly label?: string;
 }
 
-/** The complete state as plain data, for a restart. */
+/** The resources and the actions as plain data, for a restart. */
 export interface SavedState {
   readonly volumes: readonly Volume[];
   readonly snapshots: readonly Snapshot[];
@@ -216,7 +216,7 @@ export class State {
 
   /** Starts the attachment of a volume to a droplet. @throws Refusal */
   startAttach(id: string, droplet: number, region: string | undefined, request: Timed): Started {
-    const volume = this.#judged(id, region);
+    const volume = this.#requireVolumeIn(id, region);
     const { place } = this.#requireDroplet(droplet, 'noDroplet');
     if (volume.droplet !== undefined) throw new Refusal('alreadyAttached');
     if (place !== volume.region) throw new Refusal('otherRegion');
@@ -228,7 +228,7 @@ export class State {
 
   /** Starts the detachment of a volume. @throws Refusal */
   startDetach(id: string, droplet: number, region: string | undefined, request: Timed): Started {
-    const volume = this.#judged(id, region);
+    const volume = this.#requireVolumeIn(id, region);
     if (volume.droplet !== droplet) throw new Refusal('notAttached');
     this.#requireIdle(volume, droplet);
     return this.#start({ type: 'detach', volume: id, droplet }, request, droplet);
@@ -236,7 +236,7 @@ export class State {
 
   /** Starts the growth of a volume. @throws Refusal */
   startResize(id: string, sizeGib: number, region: string | undefined, request: Timed): Started {
-    const volume = this.#judged(id, region);
+    const volume = this.#requireVolumeIn(id, region);
     if (sizeGib > limits.sizeMax) throw new Refusal('badSize');
     if (sizeGib <= volume.sizeGib) throw new Refusal('notLarger');
     this.#requireIdle(volume, volume.droplet);
@@ -312,7 +312,7 @@ export class State {
     return this.actions.start({ work, locks, takesMs, fate }, now);
   }
 
-  #judged(id: string, region: string | undefined): Volume {
+  #requireVolumeIn(id: string, region: string | undefined): Volume {
     const volume = this.requireVolume(id);
     if (region !== undefined && region !== volume.region) throw new Refusal('badRegion');
     return volume;

@@ -67,7 +67,7 @@ describe('cloud2', () => {
       });
   };
 
-  it('has a volume through its whole life', async () => {
+  it('creates, attaches, detaches, resizes and deletes a volume', async () => {
     const created = await post('/v1/volumes', { ...order, labels: { 'svc.io/volume-id': 'u' } });
     const { id } = created.body['volume'] as { id: number };
     expect(created.body['next_actions']).to.deep.equal([]);
@@ -127,7 +127,7 @@ describe('cloud2', () => {
     ] as const)
       it(`${why}`, async () => expectRefusal(await post('/v1/volumes', body), 'badInput', field));
 
-    it('a body that is no JSON', async () => {
+    it('a request without a body', async () => {
       expectRefusal(await post('/v1/volumes'), 'badJson');
     });
 
@@ -152,7 +152,7 @@ describe('cloud2', () => {
       expectRefusal(await post('/v1/volumes', { ...order, name: 'b' }), 'volumeLimit');
     });
 
-    it('an attach of what is attached, and a detach of what is not', async () => {
+    it('an attach of an attached volume or to an unknown server, and a detach of a detached volume', async () => {
       const id = await made('a');
       expectRefusal(await act(id, 'detach'), 'notAttached');
       expectRefusal(await act(id, 'attach', { server: 1 }), 'notFound');
@@ -189,13 +189,13 @@ describe('cloud2', () => {
       expect((await remove(id)).status).to.equal(204);
     });
 
-    it('paths that it does not have, snapshots among them, and notes them', async () => {
+    it('paths that it does not have, such as snapshots, and logs them', async () => {
       expectRefusal(await get('/v1/snapshots'), 'notFound');
       expect(emulator.requests.at(-1)).to.include({ unknownRoute: true });
     });
   });
 
-  it('knows tokens, and those that only read', async () => {
+  it('refuses unknown tokens, and writes with a token that can only read', async () => {
     expectRefusal(await get('/v1/volumes', 'stranger'), 'unauthorized');
     expect((await get('/v1/volumes', 'reader')).status).to.equal(200);
     expectRefusal(await post('/v1/volumes', order, 'reader'), 'readOnly');
@@ -257,7 +257,7 @@ describe('cloud2', () => {
     expectRefusal(await get('/v1/actions'), 'badInput', 'id');
   });
 
-  it('is the same after a restart', async () => {
+  it('ends a pending action and continues its ids after a restart', async () => {
     const options = { provider: 'cloud2', instances, tokens, clock } as const;
     const before = createEmulator(options);
     emulator = before.emulator;
@@ -271,7 +271,7 @@ describe('cloud2', () => {
     expect(await made('b')).to.equal(id + 1);
   });
 
-  it('keeps its rules in whatever order its calls come', async () => {
+  it('keeps its rules in any order of the calls', async () => {
     const step = fc.record({
       kind: fc.constantFrom('create', 'attach', 'detach', 'resize', 'delete', 'wait', 'protect'),
       volume: fc.nat(3),

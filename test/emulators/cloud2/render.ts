@@ -36,8 +36,8 @@ const commands: Readonly<Record<Work['type'], string>> = {
 };
 
 /**
- * The record of an action. Examples of the definition have an error in actions that run, so a client may only
- * judge by the status: with `noise` such an error is there.
+ * The record of an action. Examples of the definition have an error in actions that run, so a client may decide only by
+ * the status. With `noise`, running actions have such an error.
  */
 export function actionForm(action: Action<Work>, noise = false): Json {
   const { work, status } = action;

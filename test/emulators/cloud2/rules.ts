@@ -19,7 +19,7 @@ function location(
   return { id, name, city, country, description, latitude, longitude, network_zone: zone };
 }
 
-/** The locations of the provider. */
+/** The locations of the emulated provider. */
 export const locations: readonly Location[] = [
   location(1, ['fsn1', 'Falkenstein', 'DE', 'eu-central'], [50.47612, 12.370071]),
   location(2, ['nbg1', 'Nuremberg', 'DE', 'eu-central'], [49.452102, 11.076665]),

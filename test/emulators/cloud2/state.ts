@@ -49,7 +49,7 @@ export interface VolumeOrder {
   readonly format?: string;
 }
 
-/** The complete state as plain data, for a restart. */
+/** The resources and the actions as plain data, for a restart. */
 export interface SavedState {
   readonly volumes: readonly Volume[];
   readonly servers: readonly Server[];

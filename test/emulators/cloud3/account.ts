@@ -43,7 +43,7 @@ export class TestAccount {
     return answer.body;
   }
 
-  /** Sends a request that must be refused. */
+  /** Sends a request that must be refused, and returns the message of the refusal. */
   async refused(name: RefusalName, action: string, form: Form = {}): Promise<string> {
     const answer = await this.ask(action, form);
     const error = (answer.body['Errors'] as Element | undefined)?.['Error'] as Element | undefined;

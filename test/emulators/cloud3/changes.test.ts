@@ -46,7 +46,7 @@ describe('modifications of cloud3', () => {
     expect(await account.refused('modifying', 'ModifyVolume', grow(30))).to.contain('OPTIMIZING');
   });
 
-  it('are four in 24 hours, of which one without a change is one', async () => {
+  it('are at most four in 24 hours, including those without a change', async () => {
     await grown(11);
     await grown(11);
     await grown(12);
@@ -140,7 +140,7 @@ describe('snapshots of cloud3', () => {
   });
 });
 
-it('cloud3 keeps its rules in whatever order its calls come', async () => {
+it('cloud3 keeps its rules in any order of the calls', async () => {
   const step = fc.record({
     kind: fc.constantFrom('create', 'attach', 'detach', 'modify', 'delete', 'wait', 'snapshot'),
     volume: fc.nat(2),

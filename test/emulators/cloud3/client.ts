@@ -22,7 +22,7 @@ export interface Cloud3Call {
   readonly form?: Readonly<Record<string, string | number | boolean>>;
   readonly key?: Token;
   readonly region?: string;
-  /** The time of the signature; default the machine's. */
+  /** The time of the signature, in milliseconds since the epoch; default the time of the system. */
   readonly at?: number;
 }
 
@@ -46,7 +46,9 @@ export function deliverCloud3(emulator: Emulator, call: Cloud3Call): Promise<Del
   return emulator.exchange(signed(request, signer, { region, service: 'ec2' }, at));
 }
 
-/** Like {@link deliverCloud3}, for requests that are answered. */
+/**
+ * Like {@link deliverCloud3}, but returns the answer with its parsed body. @throws Error if there is no complete answer
+ */
 export async function askCloud3(emulator: Emulator, call: Cloud3Call): Promise<Cloud3Answer> {
   const delivery = await deliverCloud3(emulator, call);
   if (delivery.type !== 'reply') throw new Error(`${call.action} got ${delivery.type}`);
@@ -61,7 +63,10 @@ export function itemsOf(body: Element, name: string): readonly Element[] {
   return (Array.isArray(item) ? item : item === undefined ? [] : [item]) as readonly Element[];
 }
 
-/** Parses elements without attributes other than a namespace. The outermost element is left out with `inner`. */
+/**
+ * Parses elements without attributes other than a namespace. With `inner`, returns the children of the outermost
+ * element.
+ */
 function childrenOf(text: string, inner = false): Element {
   const found: Record<string, string | Element | (string | Element)[]> = {};
   for (let rest = text; rest !== ''; ) {

@@ -12,7 +12,7 @@ describe('cloud3', () => {
     account = new TestAccount();
   });
 
-  it('has a volume through its whole life', async () => {
+  it('creates, attaches, detaches and deletes a volume', async () => {
     const { devices } = account;
     const created = await account.done('CreateVolume', {
       ...{ ...order, Encrypted: true, 'TagSpecification.1.ResourceType': 'volume' },
@@ -142,7 +142,7 @@ describe('cloud3', () => {
       expect(again['volumeId']).not.to.equal(volumeId);
     });
 
-    it('burns the token of a creation that fails later', async () => {
+    it('refuses the token of a creation that failed later', async () => {
       account = new TestAccount({ kmsKeys: ['alias/known'] });
       const form = { ...once, Encrypted: true, KmsKeyId: 'alias/unknown' };
       const { volumeId } = await account.done('CreateVolume', form);
@@ -170,7 +170,7 @@ describe('cloud3', () => {
       ...{ VolumeId: volume, InstanceId: here, Device: '/dev/xvdaa', ...more },
     });
 
-    it('what does not exist', async () => {
+    it('what does not exist or has a malformed id', async () => {
       const unknown = attach({ VolumeId: noVolume });
       await account.refused('volumeNotFound', 'AttachVolume', unknown);
       await account.refused('badVolumeId', 'AttachVolume', attach({ VolumeId: '12' }));
@@ -179,7 +179,7 @@ describe('cloud3', () => {
       await account.refused('badInstanceId', 'AttachVolume', attach({ InstanceId: 'node-1' }));
     });
 
-    it('at a device that is taken or is none', async () => {
+    it('at a device that is taken or has an invalid name', async () => {
       await account.attached(await account.volume());
       await account.refused('deviceTaken', 'AttachVolume', attach({}));
       await account.refused('deviceTaken', 'AttachVolume', attach({ Device: '/dev/xvda' }));
@@ -187,7 +187,7 @@ describe('cloud3', () => {
       await account.refused('badValue', 'AttachVolume', attach({ Device: 'xvdaa' }));
     });
 
-    it('a volume of another zone, an attached one and one that is created', async () => {
+    it('a volume of another zone, an attached one and one that is being created', async () => {
       const far = await account.instance('far');
       await account.refused('otherZone', 'AttachVolume', attach({ InstanceId: far }));
       await account.attached(volume);
@@ -232,7 +232,7 @@ describe('cloud3', () => {
     await account.done('DetachVolume', { VolumeId: volume });
   });
 
-  it('ends an attachment that hangs, and forces one that is busy', async () => {
+  it('detaches a volume that is still attaching, and with Force one that is busy', async () => {
     const volume = await account.volume();
     const { faults } = account.emulator;
     faults.add({ on: 'AttachVolume', fault: { type: 'neverFinish' } });
@@ -254,7 +254,7 @@ describe('cloud3', () => {
     expect(await account.described(volume)).to.include({ status: 'available' });
   });
 
-  it('is the same after a restart', async () => {
+  it('keeps volumes, attachments and client tokens after a restart', async () => {
     const { emulator, machine } = createEmulator({
       ...{ provider: 'cloud3', clock: account.clock },
       instances: [{ name: 'node-1', place: 'eu-central-1a' }],

@@ -48,7 +48,7 @@ function offsetOf(action: string, token: string): number {
   return Number(offset);
 }
 
-/** @throws Refusal if the request has ids and asks for a page */
+/** @throws Refusal if the request has ids and a page size */
 function requireNoPage({ form, ids }: Call, set: string): void {
   if (ids.length > 0 && form.text('MaxResults') !== undefined)
     throw new Refusal(

@@ -28,8 +28,8 @@ export function matches(pattern: string, value: string): boolean {
 }
 
 /**
- * Returns a function that says whether a resource matches all filters of a request. @throws Refusal for a filter that
- * the provider does not have
+ * Returns a function that reports whether a resource matches all filters of a request. @throws Refusal for a filter
+ * that the provider does not have
  */
 export function selector(
   form: Form,

@@ -1,6 +1,8 @@
 import { Refusal } from './refusals.js';
 
-/** The parameters of a request, such as `Filter.1.Value.2=available`, and those below one of their names. */
+/**
+ * The parameters of a request, such as `Filter.1.Value.2=available`, or those of them whose names begin with a prefix.
+ */
 export class Form {
   readonly #values: ReadonlyMap<string, string>;
   readonly #prefix: string;
@@ -14,7 +16,7 @@ export class Form {
     return new Form(new Map(new URLSearchParams(body)));
   }
 
-  /** The complete names of all parameters. */
+  /** The complete names of the parameters, including the prefix. */
   get names(): readonly string[] {
     return [...this.#values.keys()].filter((name) => name.startsWith(this.#prefix));
   }
@@ -23,7 +25,7 @@ export class Form {
     return this.#values.get(`${this.#prefix}${name}`);
   }
 
-  /** @throws Refusal if it is absent */
+  /** @throws Refusal if it is absent or empty */
   requiredText(name: string): string {
     const value = this.text(name);
     if (value === undefined || value === '') throw new Refusal('missing', name);

@@ -33,7 +33,7 @@ export interface Cloud3Options {
   readonly snapshotsMax?: number;
   /** The keys for encryption that exist. Default: every one. */
   readonly kmsKeys?: readonly string[];
-  /** Maximum number of items of a page; default 2, so that a client that takes one page only is noticed. */
+  /** Maximum number of items of a page; default 2, so that a client that reads only one page fails. */
   readonly perPage?: number;
   /** Capacity (`minute`) and refill (`hour`) of the bucket of each action. Default: the provider's. */
   readonly requestsMax?: { readonly hour: number; readonly minute: number };
@@ -194,7 +194,7 @@ export class Cloud3 implements Machine {
     else this.#state.full.delete(place);
   }
 
-  /** Returns the answer of a reached limit. The provider does not say how long to wait. */
+  /** Returns the answer of a reached limit. It has Retry-After only if `retryAfterSeconds` is given. */
   rateLimited(retryAfterSeconds: number | undefined): Reply {
     const after =
       retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };

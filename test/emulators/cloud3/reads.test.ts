@@ -36,7 +36,7 @@ describe('reads of cloud3', () => {
   const volumes = async (form: object = {}) =>
     (await ids('DescribeVolumes', 'volumeSet', 'volumeId', form)).found;
 
-  it('have pages of two, whatever a request asks for', async () => {
+  it('have pages of at most two, regardless of MaxResults', async () => {
     const made = [];
     for (let n = 0; n < 5; n += 1) made.push(await account.volume(named(`v-${n}`)));
     const form = { ...filter(1, 'tag:Name', 'v-*'), MaxResults: 500 };
@@ -76,7 +76,7 @@ describe('reads of cloud3', () => {
     await account.refused('badValue', 'DescribeVolumes', filter(1, 'colour', 'red'));
   });
 
-  it('match patterns with stars and question marks alone', () => {
+  it('match patterns in which only stars and question marks are special', () => {
     for (const pattern of ['a.b', 'a*', '*b', 'a?b', '*'])
       expect(matches(pattern, 'a.b'), pattern).to.equal(true);
     for (const pattern of ['a', 'a.b.c', 'ab', '[a].b', 'a.?.b'])
@@ -135,7 +135,7 @@ describe('reads of cloud3', () => {
     expect(await volumes(filter(1, 'tag:Name', 'late'))).to.deep.equal([volumeId]);
   });
 
-  it('tell what a type of instances can have, and which tags there are', async () => {
+  it('describe the attachment limit of an instance type, and tags', async () => {
     const form = { 'InstanceType.1': 'm7i.large' };
     const [kind] = itemsOf(await account.done('DescribeInstanceTypes', form), 'instanceTypeSet');
     expect(kind?.['ebsInfo']).to.include({
@@ -155,7 +155,7 @@ describe('reads of cloud3', () => {
     expect(tag).to.include({ resourceType: 'volume', key: 'tier', value: 'db' });
   });
 
-  it('do not know other actions, versions and paths', async () => {
+  it('do not know other actions and versions', async () => {
     await account.refused('badAction', 'RunInstances');
     expect(account.emulator.requests.at(-1)).to.include({
       unknownRoute: true,
@@ -180,7 +180,7 @@ describe('permissions of cloud3', () => {
     await key('ec2:*').volume();
   });
 
-  it('are those of the tags too', async () => {
+  it('include CreateTags for a creation with tags', async () => {
     const account = key('ec2:CreateVolume');
     await account.done('CreateVolume', order);
     const message = await account.refused('unauthorized', 'CreateVolume', {
@@ -190,7 +190,7 @@ describe('permissions of cloud3', () => {
     expect(message).to.contain('ec2:CreateTags');
   });
 
-  it('are told by dry runs, which change nothing', async () => {
+  it('are checked by dry runs, which change nothing', async () => {
     const account = key(...specifiedPermissions);
     const dry = { ...order, DryRun: true };
     await account.refused('dryRun', 'CreateVolume', dry);

@@ -32,7 +32,7 @@ export interface Volume {
   readonly root?: true;
 }
 
-/** What a modification changes. */
+/** The values of a volume that a modification changes. */
 export interface Shape {
   readonly sizeGib: number;
   readonly type: string;
@@ -40,7 +40,7 @@ export interface Shape {
   readonly throughput?: number;
 }
 
-/** One modification of a volume. A volume keeps those of the last 24 hours. */
+/** One modification of a volume. A volume keeps at least those of the last 24 hours. */
 export interface Modification {
   readonly volume: string;
   readonly state: 'modifying' | 'optimizing' | 'completed' | 'failed';
@@ -78,7 +78,7 @@ export interface Server extends Instance {
 export interface UsedToken {
   readonly token: string;
   readonly region: string;
-  /** The other parameters of the request. */
+  /** The parameters of the request, as JSON. */
   readonly order: string;
   readonly volume: string;
   readonly at: number;

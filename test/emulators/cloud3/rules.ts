@@ -65,12 +65,12 @@ export const instanceKinds = {
   't2.medium': { attachmentsMax: 39, limit: 'dedicated', hypervisor: 'xen' },
 } as const satisfies Readonly<Record<string, InstanceKind>>;
 
-/** Whether a name of a device is one that the provider accepts for a volume beside the root volume. */
+/** Whether a text has the form of a device name that the provider accepts. */
 export function isDevice(name: string): boolean {
   return /^\/dev\/(sd[a-z]([1-9]|1[0-5])?|xvd[a-z]|xvd[a-d][a-z])$/.test(name);
 }
 
-/** The id of a resource: a prefix and 17 hexadecimal digits. */
+/** Whether a text is the id of a resource: a prefix, a dash, and 8 or 17 hexadecimal digits. */
 export function isId(prefix: string, id: string): boolean {
   return new RegExp(`^${prefix}-([0-9a-f]{8}|[0-9a-f]{17})$`).test(id);
 }

@@ -15,7 +15,7 @@ import type {
 import { Refusal } from './refusals.js';
 import { gib, instanceKinds, isId, limits, linkOf, regionOf } from './rules.js';
 
-/** The complete state as plain data, for a restart. */
+/** The resources, the used client tokens and the actions as plain data, for a restart. */
 export interface SavedState {
   readonly volumes: readonly Volume[];
   readonly snapshots: readonly Snapshot[];
@@ -108,7 +108,7 @@ export class State {
     return volume;
   }
 
-  /** Starts an action. It also starts the time of its locks. */
+  /** Starts an action, which holds its locks until it ends. */
   start(work: Work, { now, fate }: Timed, locks: readonly string[], takesMs?: number): Started {
     const ms = takesMs ?? this.options.takesMs(work.type);
     return this.actions.start({ work, locks, takesMs: ms, fate }, now);
@@ -120,7 +120,7 @@ export class State {
     this.reap(now);
   }
 
-  /** Performs what the failure of an action leaves behind, such as the end of a volume that was not created. */
+  /** Undoes what the start of a failed action showed, such as a volume whose creation failed. */
   reap(now: number): void {
     for (const { id, work, status } of this.actions.all) {
       if (status !== 'failed' || this.#failed.has(id)) continue;
@@ -129,7 +129,7 @@ export class State {
     }
   }
 
-  /** Returns a volume of the region. @throws Refusal volumeNotFound, also for a volume that is not visible yet */
+  /** Returns a volume of the region, also one that lists do not show yet. @throws Refusal */
   requireVolume(id: string, region: string): Volume {
     if (!isId('vol', id)) throw new Refusal('badVolumeId', id);
     const volume = this.volumes.get(id);

@@ -41,7 +41,7 @@ export function createVolume(state: State, order: VolumeOrder, request: Timed): 
     throw new Refusal('badValue', shape.sizeGib, 'size', 'It is smaller than the snapshot.');
   if (kmsKey !== undefined && !encrypted)
     throw new Refusal('badCombination', 'The parameter KmsKeyId requires encrypted to be true.');
-  // The provider compares quotas before it looks for the client token.
+  // The provider compares quotas before it searches the client token.
   const { volumesMax } = state.options;
   const users = [...state.volumes.values()].filter(({ root }) => !root);
   if (users.length >= volumesMax) throw new Refusal('volumeLimit', volumesMax);

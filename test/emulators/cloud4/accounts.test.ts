@@ -104,7 +104,7 @@ describe('the permissions of cloud4', () => {
   const lacks = (answer: Answer): string =>
     (answer.body['error'] as { message: string } | undefined)?.message ?? '';
 
-  it('are told by the message of a refusal', async () => {
+  it('are named in the message of a refusal', async () => {
     for (const [call, body, permission, resource] of [
       [`GET ${path}/disks`, undefined, 'compute.disks.list', 'zones/europe-west3-a'],
       [`POST ${path}/disks/a/resize`, { sizeGb: '1' }, 'compute.disks.resize', 'disks/a'],
@@ -130,7 +130,7 @@ describe('the permissions of cloud4', () => {
     }
   });
 
-  it('of one resource can be asked for, but only those of its kind', async () => {
+  it('of one resource can be tested, but only those of its kind', async () => {
     const body = { name: 'a', sizeGb: '1' };
     expect((await few(`POST ${path}/disks`, body)).status).to.equal(200);
     const test = (permissions: readonly string[]): Promise<Answer> =>
@@ -158,7 +158,7 @@ describe('the metadata server of cloud4', () => {
     return delivery.type === 'reply' ? delivery.reply : undefined;
   };
 
-  it('tells the project, the zone and the name to requests with its header', async () => {
+  it('gives the project, the zone, the name and the account to requests with its header', async () => {
     for (const [path, body] of [
       ['/project/project-id', 'emulated-project'],
       ['/instance/zone', 'projects/123456789012/zones/europe-west3-a'],
@@ -207,7 +207,7 @@ describe('the metadata server of cloud4', () => {
     expect(reply.body).to.contain('insufficientPermissions');
   });
 
-  it('can be silent', async () => {
+  it('does not answer if a fault orders it', async () => {
     server.faults.add({ on: () => true, fault: { type: 'timeout' } });
     expect(await get('/instance/name')).to.equal(undefined);
   });

@@ -63,7 +63,10 @@ export class Accounts {
     return account?.name;
   }
 
-  /** Gives out an access token for an account, as the metadata server does. Times are those of the machine's clock. */
+  /**
+   * Gives out an access token for an account, as the metadata server does. Times are milliseconds of the signature
+   * clock.
+   */
   issue(
     account: string,
     scopes: readonly string[],

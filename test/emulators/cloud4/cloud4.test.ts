@@ -65,7 +65,7 @@ describe('cloud4', () => {
   const failureOf = ({ body }: Answer): object =>
     (body['error'] as { errors: object[] } | undefined)?.errors[0] ?? {};
 
-  it('has a disk through its whole life', async () => {
+  it('creates, attaches, grows, detaches, snapshots, restores and deletes a disk', async () => {
     const created = await post(`${here}/disks`, order('a', { labels: { owner: 'u' } }));
     expect(created.body).to.include({
       ...{ kind: 'compute#operation', operationType: 'insert', status: 'PENDING', progress: 0 },
@@ -133,7 +133,7 @@ describe('cloud4', () => {
       });
     });
 
-    it('but refuses it for another request, and one that is no UUID or the zero one', async () => {
+    it('but refuses it for another request, and one that is not a UUID or is the zero UUID', async () => {
       await post(`${here}/disks?requestId=${uuid(1)}`, order('a'));
       for (const id of [uuid(1), 'x', '00000000-0000-0000-0000-000000000000'])
         expectRefusal(await post(`${here}/disks?requestId=${id}`, order('b')), 'invalid');

@@ -4,16 +4,19 @@ import { limits } from './rules.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What a list is made of. */
+/** The inputs of {@link listReply}. */
 export interface Listed {
   /** The kind of the list, such as `diskList`. */
   readonly kind: string;
   readonly items: readonly Json[];
-  /** The largest page that the provider gives, whatever the request asks for. */
+  /** The largest page that the provider gives, regardless of the request. */
   readonly pageMax: number;
 }
 
-/** Returns a page of a list, filtered and ordered as the request asks for. A list of nothing has no items. */
+/**
+ * Returns a page of a list, filtered and ordered as requested. An empty page has no `items`. @throws Refusal
+ * for wrong parameters
+ */
 export function listReply(request: WireRequest, { kind, items, pageMax }: Listed): Reply {
   const path = request.path.replace('/compute/v1/', '');
   const filter = queryValue(request, 'filter') ?? '';

@@ -32,7 +32,7 @@ export interface Cloud4Options {
   readonly attachedMax?: number;
   /** Maximum number of requests of the project; default 1500 a minute. */
   readonly requestsMax?: { readonly minute: number };
-  /** The largest page of a list; default 2, so that tests always walk through pages. */
+  /** The largest page of a list; default 2, so that tests with more items read several pages. */
   readonly perPage?: number;
   /** The clock of the clients that sign tokens. */
   readonly signatureClock: Clock;

@@ -25,15 +25,15 @@ function text(status: number, body: string): Reply {
 }
 
 /**
- * The metadata server of one instance: what the programs on it learn about the instance, and access tokens of its
- * service account. It listens where GCE_METADATA_HOST points to.
+ * The metadata server of one instance: what it tells the programs on it about the instance, and access tokens of its
+ * service account. Clients find it by GCE_METADATA_HOST.
  */
 export class MetadataServer {
   readonly #cloud: Cloud4;
   readonly #options: MetadataOptions;
   readonly #clock: Clock;
   readonly faults = new FaultScript();
-  /** The paths that were asked for. */
+  /** The requested paths. */
   readonly requests: string[] = [];
 
   /** @param clock the clock of the clients */
@@ -43,7 +43,7 @@ export class MetadataServer {
     this.#clock = clock;
   }
 
-  /** Returns the reaction to a request. Faults that change what a request does are not for this server. */
+  /** Returns the reaction to a request. Only the faults `before`, `timeout` and `serverError` have an effect. */
   async exchange(request: WireRequest): Promise<Delivery> {
     this.requests.push(request.path);
     const fault = this.faults.take(request);
@@ -95,7 +95,7 @@ export class MetadataServer {
     if (own === `${folder}/default/email`) return text(200, account);
     if (own === `${folder}/default/scopes`) return text(200, `${scopes.join('\n')}\n`);
     if (own !== `${folder}/default/token`) return text(404, 'Not Found');
-    // The scopes of a token are those of the instance, whatever is asked for beyond them.
+    // The scopes of a token are at most those of the instance.
     const wanted = queryValue(request, 'scopes')?.split(',') ?? scopes;
     const granted = scopes.includes(wholePlatform)
       ? wanted

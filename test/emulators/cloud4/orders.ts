@@ -109,7 +109,10 @@ export function startDetach(
   return startOfInstance(state, { type: 'detachDisk', disk, use }, request);
 }
 
-/** Starts a snapshot with the content of this moment. Too many of one disk make the operation fail. @throws Refusal */
+/**
+ * Starts a snapshot with the content of this moment. Too many of one disk within an hour make the operation fail.
+ * @throws Refusal
+ */
 export function startSnapshot(
   state: State,
   disk: Disk,
@@ -220,7 +223,7 @@ function requireSize(type: string, sizeGib: number, snapshot?: Snapshot): void {
     throw invalid(`Disk size cannot be larger than ${form.sizeMax} GB.`);
 }
 
-/** Checks that the region has so much more room for disks of the type. @throws Refusal */
+/** Checks that the quota of the region allows one more disk of the size. @throws Refusal */
 function requireQuota(
   state: State,
   more: { readonly zone: string; readonly type: string; readonly sizeGib: number },

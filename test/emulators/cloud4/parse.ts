@@ -40,7 +40,7 @@ export function labelsOf(body: Fields): Readonly<Record<string, string>> {
   throw new Refusal('invalid', 'resource.labels', JSON.stringify(labels), why);
 }
 
-/** Returns a size: text or a number, as in JSON forms of 64-bit integers. @throws Refusal */
+/** Returns the size in GiB, which is text or a number in JSON; undefined if it is absent. @throws Refusal */
 export function sizeOf(body: Fields): number | undefined {
   const value = body['sizeGb'];
   if (value === undefined || value === null) return undefined;
@@ -62,7 +62,7 @@ export function typeOf(state: State, body: Fields, zone: string): string {
   throw new Refusal('invalid', 'resource.type', String(body['type']), why);
 }
 
-/** Returns the named parts of a field with a URL; undefined if it is absent. @throws Refusal */
+/** Returns the parts of a field's URL at the stars of the pattern; undefined if the field is absent. @throws Refusal */
 export function partOfUrl(
   state: State,
   body: Fields,

@@ -53,7 +53,9 @@ function labelFields(labels: Readonly<Record<string, string>>): Json {
   return { ...(text === '{}' ? {} : { labels }), labelFingerprint };
 }
 
-/** A running snapshot is being cut at first, and then uploaded. */
+/**
+ * The record of a snapshot. While it is created, its status is CREATING at the time of its start, and then UPLOADING.
+ */
 export function snapshotForm(state: State, snapshot: Snapshot, now: number): Json {
   const { id, name, sizeGib, labels, description, status } = snapshot;
   const uploading = status === 'CREATING' && now > snapshot.createdAt;

@@ -64,7 +64,10 @@ interface Common {
   readonly targetId: string;
   readonly user: string;
   readonly requestId?: string;
-  /** Method, path and query of the request, without the request id: a repetition has the same one. */
+  /**
+   * Method, path and query without the request id, and name, source and size of the body: a repetition has the same
+   * ones.
+   */
   readonly request: string;
 }
 

@@ -41,7 +41,10 @@ export function need({ caller }: Call, permission: string, resource: string): vo
   if (!caller.may(permission)) throw new Refusal('forbidden', permission, resource);
 }
 
-/** Starts the operation of a request, unless an earlier request with the same id did. */
+/**
+ * Starts the operation of a request, unless an earlier request with the same id did, and answers with it. @throws
+ * Refusal
+ */
 export function once(call: Call, body: Fields, start: (request: Timed) => Started): Reply {
   const { request, state, now, fate, caller } = call;
   const requestId = queryValue(request, 'requestId');
@@ -71,7 +74,7 @@ export function setLabels(
   return once(call, body, (request) => startLabels(call.state, resource, { labels, request }));
 }
 
-/** Returns which of the asked permissions the caller has on a resource, if it is of the resource's kind. */
+/** Answers with the requested permissions that the caller has. @throws Refusal for one of another kind of resource */
 export function permissions(call: Call, kind: string): Reply {
   const { permissions: asked } = fields(call.request);
   const all = Array.isArray(asked) ? asked.map(String) : [];

@@ -46,7 +46,7 @@ function detachDisk(call: Call): Reply {
   return once(call, {}, (request) => startDetach(state, server, { deviceName, request }));
 }
 
-/** Answers when the operation has ended, and after two minutes in any case. */
+/** Answers when the operation has ended, but after two minutes at the latest. */
 function wait(call: Call, operation: Started): Answer {
   const form = (now: number): Reply => {
     const current = call.state.actions.get(operation.id) ?? operation;

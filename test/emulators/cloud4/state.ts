@@ -15,7 +15,7 @@ import {
 } from './resources.js';
 import { linkOf } from './rules.js';
 
-/** The complete state as plain data, for a restart. */
+/** The resources and the operations as plain data, for a restart. */
 export interface SavedState {
   readonly disks: readonly Disk[];
   readonly servers: readonly Server[];
@@ -35,7 +35,7 @@ export interface StateOptions {
   readonly saved?: SavedState;
 }
 
-/** What is known of a request that starts an operation. */
+/** The parts of a request that starts an operation. */
 export interface Timed {
   readonly now: number;
   readonly fate: ActionFate;

@@ -34,8 +34,8 @@ describe('the options of npm run emulators', () => {
   });
 });
 
-describe('what devices need', () => {
-  it('is told with a remedy where it is missing', () => {
+describe('the requirements of devices', () => {
+  it('are named with a remedy if they are missing', () => {
     expect(whatDevicesNeed('darwin', 501)).to.contain('need Linux').and.contain('--privileged');
     expect(whatDevicesNeed('linux', 1_000)).to.contain('need root').and.contain('sudo');
     for (const text of [whatDevicesNeed('darwin', 501), whatDevicesNeed('linux', 1_000)])
@@ -151,7 +151,7 @@ describe('npm run emulators', function () {
     expect(await isLink(link)).to.equal(device);
   });
 
-  it('tells a wrong option with the usage', async () => {
+  it('prints a wrong option with the usage', async () => {
     const { code, stderr } = await finish(process.execPath, [main, '--cloud1-port', 'x']);
     expect(code).to.equal(1);
     expect(stderr).to.contain('--cloud1-port x').and.contain('usage: npm run emulators');

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 
-/** What this machine lacks for real devices, with the remedy; undefined if it lacks nothing. */
+/** Returns a requirement of real devices that this machine lacks, with the remedy; undefined if it lacks none. */
 export function whatDevicesNeed(
   platform: NodeJS.Platform = process.platform,
   user: number | undefined = process.getuid?.(),

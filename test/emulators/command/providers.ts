@@ -20,7 +20,7 @@ const role: Token = {
   sessionToken: 'emulated-session',
 };
 
-/** What a provider has beside its API. */
+/** The parts of a provider beside its API. */
 interface Beside {
   /** Words for the line that describes the provider. */
   readonly says: string;
@@ -111,7 +111,7 @@ export const providers: readonly Provider[] = [
 export interface RunningProvider extends Provider {
   readonly running: RunningEmulator;
   readonly deviceDirectory: string;
-  /** Its place, its node and its token, as one line. */
+  /** Its endpoint, place, node and token, as one line. */
   readonly says: string;
   close(): Promise<void>;
 }
@@ -142,7 +142,7 @@ export async function startProvider(
     provider: provider.name,
     ...{ instances: [{ name: options.node, place: provider.place }], tokens, clock, devices },
     ...{ actionMs, port: provider.port(options), saved: saved.read() },
-    // Pages of the usual size: here nobody tests pages.
+    // Pages of the usual size, because no test of pages runs here.
     ...{ perPage: 500, ...(metadata ? { metadata } : {}) },
     changed: () => save(),
   });

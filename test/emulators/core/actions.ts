@@ -109,7 +109,7 @@ export class ActionTable<Work> {
     return all.length === 0 ? undefined : Math.min(...all);
   }
 
-  /** Ends the due actions and executes their work, in the order of their ends. */
+  /** Ends the due actions in the order of their ends, and executes their work unless they are scripted to fail. */
   settle(now: number, effect: Effect<Work>): void {
     for (;;) {
       const next = this.nextEnd;
@@ -125,7 +125,7 @@ export class ActionTable<Work> {
     }
   }
 
-  /** Executes the work of a running action and ends it, even if it is stuck. No-op for other actions. */
+  /** Ends a running action as {@link settle} does, even if it is stuck or not due. No-op for other actions. */
   finish(id: number, now: number, effect: Effect<Work>): void {
     const action = this.#byId.get(id);
     if (action?.status === 'running') this.#end(action, now, effect);
@@ -138,7 +138,10 @@ export class ActionTable<Work> {
       this.#byId.set(id, { ...action, status: 'failed', endedAt: now, failure });
   }
 
-  /** Removes the record, as if the provider had lost it. The work of a running action is never executed. */
+  /**
+   * Removes the record, as if the provider had lost it. The work of a running action is then not executed, except that
+   * of `effectOfStuck`.
+   */
   forget(id: number): void {
     this.#byId.delete(id);
   }

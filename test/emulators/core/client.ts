@@ -30,7 +30,7 @@ export function deliver(emulator: Emulator, { call, body, token }: TestCall): Pr
   });
 }
 
-/** Like {@link deliver}, for requests that are answered. */
+/** Like {@link deliver}, but returns the answer with its parsed body. @throws Error if there is no complete answer */
 export async function ask(emulator: Emulator, call: TestCall): Promise<Answer> {
   const delivery = await deliver(emulator, call);
   if (delivery.type !== 'reply') throw new Error(`${call.call} got ${delivery.type}`);

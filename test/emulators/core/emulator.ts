@@ -23,7 +23,7 @@ export interface EmulatorParts {
   readonly devices: Devices;
   /** Returns the deviations of a request from the provider's definition. */
   readonly check: (request: WireRequest) => readonly string[];
-  /** Called after each change of the state. */
+  /** Called when the state may have changed: after requests, ends of actions, and new or removed instances. */
   readonly changed?: () => void;
 }
 
@@ -108,7 +108,10 @@ export class Emulator {
     await this.settle();
   }
 
-  /** Removes the record of an action: polls no longer find it, and a running one has no effect. */
+  /**
+   * Removes the record of an action: polls no longer find it, and a running one has no effect, unless only its record
+   * was stuck.
+   */
   forgetAction(id: number): void {
     this.#machine.forgetAction(id);
   }
@@ -265,7 +268,7 @@ export class Emulator {
     const next = this.#machine.nextEnd;
     if (this.#closed || next === undefined) return;
     const due = (): void => {
-      // A failed change of a disk fails the next request, which waits for it.
+      // A failed change of a disk fails all later requests, which wait for it.
       this.settle().catch(() => undefined);
     };
     this.#timer = this.#clock.setTimer(due, next - this.#clock.now(), { background: true });

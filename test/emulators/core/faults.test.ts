@@ -24,7 +24,7 @@ describe('the script of faults', () => {
     expect(script.left).to.equal(0);
   });
 
-  it('knows what is left of it', () => {
+  it('counts the lines whose faults have not all happened', () => {
     const script = new FaultScript();
     script.add({ on: ({ body }) => body.includes('attach'), fault: before });
     expect(script.left).to.equal(1);
@@ -32,7 +32,7 @@ describe('the script of faults', () => {
     expect(script.left).to.equal(1);
   });
 
-  it('refuses a matcher that is no method and path', () => {
+  it('refuses a matcher that is neither a method with a path nor an action', () => {
     const script = new FaultScript();
     script.add({ on: '/v2/volumes', fault: before });
     expect(() => script.take(request('GET', '/v2/volumes'))).to.throw('is not a method and a path');
@@ -53,12 +53,12 @@ describe('a fault of an emulator', () => {
     ...{ 'after success': true, 'lost reply': true },
     ...{ 'malformed body': true, 'never finishing': true },
   }))
-    it(`"${name}" ${made ? 'comes after the provider did it' : 'keeps the request from the provider'}`, async () => {
+    it(`"${name}" ${made ? 'comes after the provider executed the request' : 'prevents the execution of the request'}`, async () => {
       const fault = eightFaults[name as keyof typeof eightFaults];
       expect((await outcome(fault)).made).to.equal(made);
     });
 
-  it('shows itself in the answer', async () => {
+  it('decides the reaction that the client sees', async () => {
     const seen = await Promise.all(
       Object.entries(eightFaults).map(async ([name, fault]) => {
         const { delivery } = await outcome(fault);
@@ -78,7 +78,7 @@ describe('a fault of an emulator', () => {
     });
   });
 
-  it('that is a rate limit comes with Retry-After where seconds are given', async () => {
+  it('that is a rate limit has Retry-After only if seconds are given', async () => {
     const headers = async (fault: Fault) => {
       const { delivery } = await outcome(fault);
       return delivery.type === 'reply' ? delivery.reply.headers : {};
@@ -169,7 +169,7 @@ describe('an emulator over HTTP', () => {
     expect(await response.json()).to.have.property('volume');
   });
 
-  it('resets the connection, says nothing, or never ends, as the script says', async () => {
+  it('resets the connection, sends nothing, or never ends the answer, as the script orders', async () => {
     running.faults.add({ on: 'POST /v2/volumes', fault: eightFaults.before });
     expect(String((await failure(post())).cause)).to.contain('ECONNRESET');
     running.faults.clear();

@@ -86,7 +86,10 @@ export class FaultScript {
     return open.length;
   }
 
-  /** Counts the request for every matching line. Returns the fault of the first line that is due, or undefined. */
+  /**
+   * Counts the request for every matching line. Returns the fault of the first line that is due, or undefined. @throws
+   * TypeError if a matcher has a wrong form
+   */
   take(request: WireRequest): Fault | undefined {
     let due: Fault | undefined;
     for (const { line, seen } of this.#lines) {

@@ -10,7 +10,7 @@ export interface Handled {
   readonly token?: string;
   /** Whether the emulator has no route for the method and path. The provider may have one. */
   readonly unknownRoute?: boolean;
-  /** The answer of a call that waits, instead of `reply`. */
+  /** The later answer of a call that waits. Its body replaces that of `reply`; its status and headers are not used. */
   readonly later?: Later;
 }
 
@@ -78,6 +78,9 @@ export interface Machine {
   serverError(status: number): Reply;
   /** Adds the id of a request to its answer. Default: the headers of cloud1 and cloud2. */
   identify?(reply: Reply, requestId: string): Reply;
-  /** Returns the complete state as JSON data, for a restart. */
+  /**
+   * Returns the resources and the actions as JSON data, for a restart. Tokens, rate limits, full places and lags of
+   * lists are not in it.
+   */
   save(): unknown;
 }

@@ -25,7 +25,7 @@ describe('the rate limits of an emulated provider', () => {
     expect(limit.take('a', 0).allowed).to.equal(false);
   });
 
-  it('of an hour say only when the oldest request expires', () => {
+  it('of an hour report only when the oldest request expires', () => {
     const limit = new SlidingWindows([{ ...hour, max: 2 }, minute]);
     limit.take('a', 1_000);
     limit.take('a', 2_000);
@@ -54,7 +54,7 @@ describe('the rate limits of an emulated provider', () => {
     );
   });
 
-  it('that recover gradually give one request back a second, and say when all are back', () => {
+  it('that recover gradually give one request back a second, and report when all are back', () => {
     const limit = new GradualLimit(3, 1);
     for (const remaining of [2, 1, 0])
       expect(limit.take('p', 0)).to.include({ allowed: true, remaining });
@@ -63,7 +63,7 @@ describe('the rate limits of an emulated provider', () => {
       resetAt: 3,
     });
     expect(limit.take('p', 999).allowed).to.equal(false);
-    // Half a request is none.
+    // `remaining` is rounded down.
     expect(new GradualLimit(3, 0.5).take('p', 0)).to.include({ remaining: 2 });
     const half = new GradualLimit(3, 0.5);
     half.take('p', 0);

@@ -75,7 +75,7 @@ export class GradualLimit {
   }
 }
 
-/** Returns a verdict as headers. Both providers use the same names for them. */
+/** Returns a verdict as headers. cloud1 and cloud2 use the same names for them. */
 export function rateHeaders(verdict: RateVerdict): Readonly<Record<string, string>> {
   const { limit, remaining, resetAt, retryAfter } = verdict;
   return {

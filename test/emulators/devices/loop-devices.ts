@@ -64,7 +64,10 @@ export class LoopDevices implements Devices {
     this.#mode = mode;
   }
 
-  /** Sets whether links stay when volumes are detached later. A kept link leads nowhere or to another volume. */
+  /**
+   * Sets whether links stay when volumes are detached later. A kept link leads to a free loop device or to that of
+   * another volume.
+   */
   keepStaleLinks(keep: boolean): void {
     this.#staleLinks = keep;
   }
@@ -167,7 +170,7 @@ export class LoopDevices implements Devices {
     }
   }
 
-  /** The disk of somebody else with some content. */
+  /** The path of a disk with this content that belongs to no volume. */
   decoy(content: 'blank' | 'ext4'): string {
     return join(this.#options.directory, `decoy-${content}`);
   }

@@ -141,7 +141,7 @@ describe('cloud1-volume', () => {
     expect(requests()).to.have.length(before);
   });
 
-  it('finds the Droplet by its exact name, on every page, and asks for GPU Droplets, too', async () => {
+  it('finds the Droplet by its exact name, on every page, and requests GPU Droplets, too', async () => {
     // The provider ignores the case of names, and has at most 200 Droplets in a page.
     const variants = Array.from({ length: 1 << 10 }, (_, bits) =>
       [...'worker-abc']
@@ -166,17 +166,17 @@ describe('cloud1-volume', () => {
     expect(await existing('attached')).to.deep.equal([`attached ${one.handle} to gpu-1`]);
   });
 
-  it('a refusal that says "attached" is believed only of a volume that is', async () => {
+  it('a refusal as already attached, or as not found, is an error if the volume is in the other state', async () => {
     const one = volume();
     await one.provision();
-    const said = (message: string): Fault => ({
+    const refusal = (message: string): Fault => ({
       ...{ type: 'answer', status: 422 },
       body: JSON.stringify({ id: 'unprocessable_entity', message }),
     });
-    fail('POST /v2/volumes/*/actions', said('This volume is already attached'));
+    fail('POST /v2/volumes/*/actions', refusal('This volume is already attached'));
     expect((await refusalOf(one.attach())).kind).to.equal('InUse');
     await one.attach();
-    fail('POST /v2/volumes/*/actions', said('Attachment not found'));
+    fail('POST /v2/volumes/*/actions', refusal('Attachment not found'));
     expect((await refusalOf(one.detach())).kind).to.equal('NotFound');
     await one.detach();
     expect(await existing('attached')).to.deep.equal([]);
@@ -196,14 +196,14 @@ describe('cloud1-volume', () => {
     expect(requests()).to.have.length(1);
   });
 
-  it('a class without a token is told, and the legacy parameter gives one', async () => {
+  it('a class without a token is refused with a message, and the legacy parameter gives a token', async () => {
     const none = volume(uid, { region: 'fra1' });
     expect((await refusalOf(none.provision())).message).to.contain('the class has no token');
     await volume(uid, { region: 'fra1', apiTokenSecretRef: testToken }).provision();
     expect(cloud.emulator.requests.at(-1)?.token).to.equal('sweep');
   });
 
-  it('check tells what the token permits by reads alone', async () => {
+  it('check reports what the token permits, with reads only', async () => {
     setScopes(without('droplet:read', 'actions:read'));
     const { signal } = new AbortController();
     const { parameters } = cloud;

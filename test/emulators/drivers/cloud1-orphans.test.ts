@@ -56,7 +56,7 @@ describe('orphans of cloud1-volume', () => {
   const requestsSince = (first: number): readonly string[] =>
     cloud.emulator.requests.slice(first).map(({ method, path }) => `${method} ${path}`);
 
-  it('have the snapshots of every region, whatever region the class names', async () => {
+  it('have the snapshots of every region, regardless of the region of the class', async () => {
     await withSnapshot(uids[0]!, 'fra1');
     await withSnapshot(uids[1]!, 'ams3');
     const found = [
@@ -92,7 +92,7 @@ describe('orphans of cloud1-volume', () => {
       .and.contain('kedge-');
   });
 
-  it('of volumes of others have their snapshots only if all are requested', async () => {
+  it('include volumes of others and their snapshots only if all are requested', async () => {
     const body = { name: 'mine', region: 'fra1', size_gigabytes: 1, description: 'of a person' };
     const call = { call: 'POST /v2/volumes', body, token: testToken };
     const { volume } = (await ask(cloud.emulator, call)).body as { volume: { id: string } };

@@ -75,7 +75,7 @@ describe('snapshots of cloud1-volume', () => {
     expect(await snapshots()).to.deep.equal([]);
   });
 
-  it('of other names are told with the name that they need', async () => {
+  it('snapshots and volumes with other names are refused with the name that they need', async () => {
     const one = volume('uid-1');
     await one.provision();
     const { handle } = await cloud.over(() =>

@@ -68,11 +68,11 @@ describe('cloud2-volume', () => {
   });
 
   it('region is an alias of location, and both with different values are refused with both', async () => {
-    const judged = driver.validateParameters(
+    const found = driver.validateParameters(
       { location: 'fsn1', region: 'nbg1' },
       { level: 'class' },
     );
-    expect(judged.map(({ description }) => description).join()).to.contain('"fsn1" and "nbg1"');
+    expect(found.map(({ description }) => description).join()).to.contain('"fsn1" and "nbg1"');
     const at = (location: string, region: string, level: 'volume' | 'resolved') =>
       driver.validateParameters({ location, region }, { level }).map((one) => one.description);
     expect(at('a', 'a', 'volume')).to.deep.equal([]);
@@ -114,7 +114,7 @@ describe('cloud2-volume', () => {
     expect(message).to.contain('is in fsn1, not in nbg1');
   });
 
-  it('does not attach to a server of another location, and says both', async () => {
+  it('does not attach to a server of another location, and names both locations', async () => {
     const one = volume();
     await one.provision();
     const { kind, message } = await refusalOf(one.attach('far'));
@@ -172,7 +172,7 @@ describe('cloud2-volume', () => {
     expect(await existing('attached')).to.have.length(1);
   });
 
-  it('grows a detached volume alone, and asks for no size that it has', async () => {
+  it('grows only a detached volume, and requests no size that it has', async () => {
     const one = volume();
     await one.provision();
     await one.expand(5n);
@@ -184,7 +184,7 @@ describe('cloud2-volume', () => {
     expect(requests().filter((line) => line.endsWith('/resize'))).to.have.length(1);
   });
 
-  it('says that a volume is protected, and what to do', async () => {
+  it('reports that a volume is protected, and what to do', async () => {
     const one = volume();
     await one.provision();
     const call = `POST /v1/volumes/${one.handle}/actions/change_protection`;
@@ -213,7 +213,7 @@ describe('cloud2-volume', () => {
     });
   });
 
-  it('an action that vanished is told from the volume', async () => {
+  it('the result of an action without a record is read from the volume', async () => {
     await started({ actionMs: 200 });
     const one = volume();
     await one.provision();

@@ -82,7 +82,7 @@ describe('cloud3-block', () => {
     });
   });
 
-  it('passes on what the class asks for', async () => {
+  it('passes on the parameters of the class', async () => {
     const asked = { volumeType: 'gp3', iops: '4000', throughput: '250', encrypted: 'false' };
     await volume(uid, asked).provision(10n);
     expect(Object.fromEntries(last('CreateVolume'))).to.include({
@@ -141,7 +141,7 @@ describe('cloud3-block', () => {
     expect(await existing('attached')).to.deep.equal([]);
   });
 
-  it('an instance of another zone is told with both zones, before the provider is asked to attach', async () => {
+  it('an attach to an instance of another zone is refused with both zones, without an attach request', async () => {
     const one = volume();
     await one.provision(1n);
     const { kind, message } = await refusalOf(one.attach('far'));
@@ -161,7 +161,7 @@ describe('cloud3-block', () => {
     expect(names).to.have.members(['/dev/xvdaa', '/dev/xvdab', '/dev/xvdac', '/dev/xvdad']);
   });
 
-  it('lists the volumes of the region of a class, and says that it searched no other', async () => {
+  it('lists the volumes of the region of a class, and reports that it searched no other', async () => {
     const one = volume();
     await one.provision(1n);
     const { signal } = new AbortController();
@@ -172,7 +172,7 @@ describe('cloud3-block', () => {
     expect(warnings[0]).to.contain('region eu-central-1').and.contain('another region');
   });
 
-  it('an instance with all of its volumes is told with the limit, for another node to be used', async () => {
+  it('an attach to an instance that has its maximum of volumes is refused with QuotaExceeded', async () => {
     // 28 places, of which a network interface and the root volume take two.
     for (let n = 0; n < 26; n += 1) {
       const one = volume(`full-${n}`);

@@ -115,7 +115,7 @@ describe('the credentials of cloud3-block on an instance whose metadata service'
     });
 
   for (const [title, variables] of Object.entries({
-    'has an address that is none': { AWS_EC2_METADATA_SERVICE_ENDPOINT: '169.254.169.254' },
+    'has an invalid address': { AWS_EC2_METADATA_SERVICE_ENDPOINT: '169.254.169.254' },
     'has a mode that does not exist': { AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE: 'IPv5' },
   }))
     it(`${title} have an error that names the configuration`, async () => {
@@ -127,7 +127,7 @@ describe('the credentials of cloud3-block on an instance whose metadata service'
       expect(error.kind).to.equal('CredentialsRejected');
     });
 
-  it('is silent when they end are asked for again: the SDK continues to use the ended ones', async () => {
+  it('is silent when they end have an error that names its address, and are requested again', async () => {
     // The SDK continues to use such a credential, as if the service had not answered.
     given = { ...role, expiresAt: Date.now() - 1 };
     expect((await observed()).kind).to.equal('NotFound');

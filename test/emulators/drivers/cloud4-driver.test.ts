@@ -108,7 +108,7 @@ describe('cloud4-disk', () => {
     expect(await existing('volume')).to.have.length(1);
   });
 
-  it('a zone without capacity is told, for another zone to be used', async () => {
+  it('a zone without capacity is QuotaExceeded, and another zone may be tried', async () => {
     const code = 'ZONE_RESOURCE_POOL_EXHAUSTED';
     fail(disks, { type: 'actionFails', code, message: 'no room' });
     const error = await refusalOf(volume().provision());
@@ -159,7 +159,7 @@ describe('cloud4-disk', () => {
     expect(bodies().filter(({ mode }) => mode === 'READ_ONLY')).to.have.length(2);
   });
 
-  it('does not take an attachment that somebody made in another mode', async () => {
+  it('does not take an attachment that was made in another mode', async () => {
     const one = volume();
     await one.provision();
     await one.attach('worker-1');
@@ -171,7 +171,7 @@ describe('cloud4-disk', () => {
     await one.attach('worker-1');
   });
 
-  it('grows an attached disk, and asks for no size that it has', async () => {
+  it('grows an attached disk, and requests no size that it has', async () => {
     const one = volume();
     await one.provision();
     await one.attach();
@@ -229,7 +229,7 @@ describe('cloud4-disk', () => {
     expect(refused.message).not.to.contain('rejected credentials');
   });
 
-  it('an operation that the key may not observe is Stalled, and told with its id', async () => {
+  it('an operation that the key may not observe ends as Timeout, with the missing permission', async () => {
     const permissions = ['compute.disks.create', 'compute.disks.use', 'compute.disks.get'];
     const blind = makeServiceAccount('blind', { permissions });
     cloud.emulator.addToken(blind.token);
@@ -249,7 +249,7 @@ describe('cloud4-disk', () => {
     expect(cloud.clock.now() - began).to.equal(30_000);
   });
 
-  it('a key that signs for nobody, and one that is no key, are told without being quoted', async () => {
+  it('an unknown key and one in a wrong form are refused without being quoted', async () => {
     const stranger = makeServiceAccount('stranger');
     const { credentialsJSON } = stranger;
     const refused = await refusalOf(volume(uid, { credentialsJSON }).provision());
@@ -275,7 +275,7 @@ describe('cloud4-disk', () => {
     expect(warnings[0]).to.contain(`zone ${zone} of project`).and.contain('another zone');
     expect(resources).to.have.length(1);
     expect(resources[0]).to.deep.include({ ...found, topology: { 'svc.io/zone': zone } });
-    // The number of the disk, which its path does not have to name the project by.
+    // The number of the disk. Its path may name the project by its id or by its number.
     const { identity } = resources[0]!;
     expect(identity).to.match(/^\d+$/);
     for (const by of [handle, `kedge-${uid}`])
@@ -317,7 +317,7 @@ describe('cloud4-disk', () => {
     expect(broken.get('compute.disks.create')?.state).to.equal('unknown');
   });
 
-  it('tells no part of the key', async () => {
+  it('shows no part of the key in its recent calls', async () => {
     const one = volume();
     await one.provision();
     await one.attach();

@@ -6,8 +6,9 @@ const all = ['ext4', 'xfs'] as const;
 export const isWhole = process.env['KEDGE_CLOUD_CONFORMANCE'] === 'all';
 
 /**
- * The file systems on which the conformance suite of a cloud driver runs: all with KEDGE_CLOUD_CONFORMANCE=all, otherwise
- * one that the seed selects. `position` distinguishes the drivers, so that a run covers each file system with one of them.
+ * The file systems on which the conformance suite of a cloud driver runs: all with KEDGE_CLOUD_CONFORMANCE=all,
+ * otherwise one that the seed selects. `position` distinguishes the drivers, so that a run of all drivers covers each
+ * file system.
  */
 export function sampledFileSystems(position: number): readonly (typeof all)[number][] {
   if (isWhole) return all;

@@ -122,7 +122,7 @@ function regionOf(zone: string): string {
   return zone.replace(/[a-z]$/, '');
 }
 
-/** The parameter with the credential of {@link parametersOf}, which is in a secret otherwise. */
+/** The name of the secret parameter in {@link parametersOf}. */
 export const credentialKeys = {
   cloud1: 'apiToken',
   cloud2: 'apiToken',
@@ -144,7 +144,10 @@ export function labelsOf(provider: ProviderName): Readonly<Record<string, string
   }
 }
 
-/** A token with the rights of the specification, and no others; for cloud4 the service account of the tests. */
+/**
+ * A token with the rights of the specification, and at cloud2 with all rights; for cloud4 the service account of the
+ * tests.
+ */
 export function tokenOf(provider: ProviderName, name: string, secret: string): Token {
   if (provider === 'cloud4') return sweepAccount.token;
   if (provider === 'cloud3') return { name, secret, scopes: keyPermissions };

@@ -41,7 +41,7 @@ export interface Deletion {
   };
 }
 
-/** What became of it. */
+/** The outcome of a deletion. */
 export interface Outcome {
   /** The steps of the first leader since the creation. */
   readonly steps: readonly string[];
@@ -56,7 +56,7 @@ const secondMs = 1_000;
 const silentMs = 5_000;
 /** Time for which the provider refuses deletions. */
 const refusingMs = 40_000;
-/** Maximum duration of a wait. */
+/** Maximum duration of a wait, seconds. */
 const waitMax = 1_800;
 /** Time for which both leaders work after the end. */
 const besideMs = 20 * 60_000;
@@ -246,7 +246,7 @@ class Scene {
     }
   }
 
-  /** Checks the record of the deletion, what the object says, and that limits are obeyed. */
+  /** Checks the record of the deletion, the report of the object, and that Retry-After is obeyed. */
   async #requireReport(): Promise<void> {
     const { what, trouble } = this.#deletion;
     const { type } = troubles[trouble];
@@ -257,11 +257,11 @@ class Scene {
     const found =
       what === 'volume' ? await this.#volume() : await this.#store.get(snapshots, copyKey);
     const { reason, conditions, lastOperation } = found ?? {};
-    const said = JSON.stringify({ reason, conditions, lastOperation });
+    const shown = JSON.stringify({ reason, conditions, lastOperation });
     const wanted = what === 'volume' ? 'once nothing of the earlier attempt is at the' : 'delete';
     const kinds = { answer: /PermissionDenied|CredentialsRejected/, rateLimited: /Throttled/ };
     const kind = type === 'serverError' ? /Unavailable|Timeout/ : kinds[type];
-    if (!said.includes(wanted) || !kind.test(said)) throw new Error(`it says ${said}`);
+    if (!shown.includes(wanted) || !kind.test(shown)) throw new Error(`the object has ${shown}`);
     const [next = 0] = this.#repeated;
     const leastMs = troubles['exceeds the rate limit (429)'].retryAfterSeconds * secondMs;
     if (type === 'rateLimited' && next - (this.#asked?.at ?? 0) < leastMs)
@@ -280,7 +280,9 @@ class Scene {
     await deleteByHand(this.#cloud, second);
   }
 
-  /** What was there before is there, and nothing else of the object, except what got another name or place. */
+  /**
+   * Checks that earlier resources exist, and of the object only the new volume and one that got another name or place.
+   */
   async #requireLeft(others: readonly string[]): Promise<void> {
     const { what, trouble } = this.#deletion;
     const all = await this.#resources();
@@ -344,7 +346,10 @@ class Scene {
   }
 }
 
-/** Deletes a resource while the provider and the leadership are in trouble, and judges the end. */
+/**
+ * Deletes a resource while the provider fails and, with `takeover`, another leader takes over. An error of the run is
+ * one of the problems.
+ */
 export async function runDeletion(
   provider: ProviderName,
   folder: string,

@@ -10,7 +10,10 @@ import { ProcessClock } from './leader.js';
 const uid = '0e2c4f9a-7a39-4d1e-9b4b-3f1d2c5e6a70';
 const copyUid = '1e2c4f9a-7a39-4d1e-9b4b-3f1d2c5e6a71';
 
-/** The requests before which the process is paused: the one that records the deletion follows the look. */
+/**
+ * The requests at which the process is paused: after a GET, which precedes the record of the deletion, or before a
+ * DELETE.
+ */
 const moments = {
   'before the record of the deletion': 'GET',
   'between the record and the deletion': 'DELETE',

@@ -18,7 +18,7 @@ import {
 } from '@kedge/controllers';
 import { driverNames, type EmulatedCloud } from '../sweep/emulated-cloud.js';
 
-/** What a leader does to the outside: requests to the provider, and writes to the store. */
+/** An effect of a leader: a request to the provider, or a write to the store. */
 export interface Step {
   /** From 1. */
   readonly number: number;
@@ -97,8 +97,8 @@ export class ProcessClock implements Clock {
 }
 
 /**
- * A process with the controllers of volumes and snapshots. One that is deposed still calls the provider, and notices its replacement at
- * its next write: the store refuses that, as behind the fence of an election. Then it ends.
+ * A process with the controllers of volumes and snapshots. One that was replaced still calls the provider until its
+ * next write, which the store refuses, as the fence of an election does. Then it ends.
  */
 export class Leader {
   readonly #store: ObjectStore;

@@ -25,7 +25,7 @@ const elsewhere = {
   cloud4: { zone: 'europe-west3-b' },
 } as const;
 
-/** What a provider answers to a call that is not permitted, or whose resource does not exist. */
+/** Returns the body of a provider's answer to a call that is not permitted, or whose resource does not exist. */
 export function refusedBody(provider: ProviderName, status: 403 | 404): string {
   const message = status === 403 ? 'not permitted by the test' : 'not found';
   switch (provider) {

@@ -19,7 +19,10 @@ import { Leader, type Step } from './leader.js';
  */
 export const ends = ['killed', 'beside', 'paused', 'late'] as const;
 
-/** What differs between the parameters of the class before and after the creation whose answer is lost. */
+/**
+ * The change of the class at the creation whose answer is lost: of the place of volumes, or of other parameters. With
+ * `backAgain` the place is changed back at the takeover.
+ */
 export const changes = ['place', 'shape', 'backAgain'] as const;
 
 /** A takeover of leadership at one step. */
@@ -28,11 +31,11 @@ export interface Takeover {
   readonly end: (typeof ends)[number];
   /** Whether the other leader begins before the step is executed, or after it and before its result. */
   readonly moment: 'before' | 'after';
-  /** Number of the step of the first leader. */
+  /** Number of the step of the first leader, from 1; 0 for no takeover. */
   readonly at: number;
 }
 
-/** What became of a takeover. */
+/** The outcome of a takeover. */
 export interface Outcome {
   /** The steps of the first leader. */
   readonly steps: readonly string[];
@@ -59,7 +62,7 @@ const written = 'what a container wrote';
 const secondMs = 1_000;
 /** Time without answers after the creation. */
 const silentMs = 5_000;
-/** Maximum duration of a wait; a driver waits up to a minute for a list to show a volume. */
+/** Maximum duration of a wait, seconds; a driver waits up to a minute for a list to show a volume. */
 const waitMax = 1_800;
 /** Time for which the first leader goes on, beside the other one. */
 const besideMs = 20 * 60_000;
@@ -191,7 +194,7 @@ class Scene {
   }
 }
 
-/** Lets another leader take over at one step of the first, and judges what is at the provider in the end. */
+/** Lets another leader take over at one step of the first, and checks the resources at the provider in the end. */
 export async function takeOver(
   provider: ProviderName,
   folder: string,
@@ -269,7 +272,7 @@ class Run {
     await this.#requireNoneLeft();
   }
 
-  /** What remains was created late, is empty, and is listed as an orphan. */
+  /** Checks that a volume that remains was created late, and is listed as an orphan. */
   async #requireNoneLeft(): Promise<void> {
     const { cloud } = this.#scene;
     const left = await this.#scene.resources();

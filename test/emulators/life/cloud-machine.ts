@@ -11,7 +11,7 @@ import type { ProviderName } from '../index.js';
 const base = '/v1/namespaces/default';
 const node = 'life';
 
-/** What no log may contain. */
+/** Texts that no log may contain. */
 export const secrets: readonly string[] = ['dop_v1_token-of-the-life-of-a-volume', 'PRIVATE KEY'];
 
 /** Sizes of volumes before and after growth, GiB. */
@@ -112,7 +112,7 @@ ${deviceMs === undefined ? '' : `deviceMs = ${deviceMs}\n`}`,
     await eventually(`${path} to be gone`, gone, 120_000);
   }
 
-  /** What the provider has attached: `attached ID to INSTANCE`. */
+  /** The attachments at the provider, as `attached ID to INSTANCE`. */
   async attached(): Promise<readonly string[]> {
     const all = await this.cloud.running.inventory();
     return all.filter((line) => line.startsWith('attached '));

@@ -50,7 +50,7 @@ for (const { provider, fsType } of chosen)
       data.write('mounted');
     });
 
-    it('snapshot and restore: the restored volume has what was written before, and nothing of later', async () => {
+    it('snapshot and restore: the restored volume has what was written before, and nothing of later; cloud2 refuses a snapshot', async () => {
       data.write('before the snapshot');
       const answer = await machine.daemon.rest('POST', `${base}/snapshots`, {
         ...{ name: 'snap', source: { volume: 'data' } },
@@ -82,7 +82,7 @@ for (const { provider, fsType } of chosen)
     const isGrown = ({ sizeBytes }: Record<string, unknown>): boolean =>
       sizeBytes === String(grown * gib);
 
-    it('growth: online where provider and kernel permit it, else told and done at the next mount', async () => {
+    it('growth: online where provider and kernel permit it, else after a detach or at the next mount', async () => {
       data.write('before the growth');
       const answer = await grow();
       if (provider === 'cloud2') {

@@ -82,7 +82,7 @@ for (const provider of chosen)
       await goesOn('never');
     });
 
-    it('that leads to a blank disk of somebody else: a new volume does not format it, and starts once it is right', async () => {
+    it('that leads to a blank disk that belongs to no volume: a new volume does not format it, and starts once it is right', async () => {
       const fresh = new WrittenVolume(machine.daemon, machine.engine, 'fresh');
       machine.cloud.devices.setLinks({ type: 'wrong' });
       await machine.create(fresh.name);
@@ -94,7 +94,7 @@ for (const provider of chosen)
       await fresh.leave();
     });
 
-    it('that leads to an unmounted file system of somebody else: neither a new volume nor a used one mounts or checks it', async () => {
+    it('that leads to a foreign file system that is not mounted: neither a new volume nor a used one mounts or checks it', async () => {
       const digest = async (): Promise<string> =>
         createHash('sha256')
           .update(await readFile(machine.cloud.devices.decoy('ext4')))

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 const mebibyte = 2 ** 20;
 
-/** Whether the kernel lets this process grow a mounted ext4; tried on a small one in an empty folder. */
+/** Whether the kernel lets this process grow a mounted ext4; tested with a small one in an empty folder. */
 export function growsExt4Online(folder: string): boolean {
   const [image, target] = [join(folder, 'probe'), join(folder, 'probe-mount')];
   mkdirSync(folder, { recursive: true });

@@ -15,7 +15,7 @@ export class WrittenVolume {
   readonly #daemon: TestDaemon;
   readonly #engine: RealEngine;
   readonly name: string;
-  /** What the volume has to contain: the lines, and the digest of each file. */
+  /** The content that the volume must have: the lines, and the digest of each file. */
   #lines: readonly string[] = [];
   #digests = new Map<string, string>();
   #container = '';

@@ -86,7 +86,7 @@ describe('the request schema of cloud3', () => {
     ],
     ['a page of 4', 'DescribeInstances', { MaxResults: '4' }, 'less than 5'],
     [
-      'a device that is none',
+      'an invalid device name',
       'AttachVolume',
       { VolumeId: volume, InstanceId: instance, Device: 'xvda' },
       'does not match',
@@ -106,16 +106,16 @@ describe('the request schema of cloud3', () => {
     );
   });
 
-  it('objects to a signature of another service, without telling it', () => {
+  it('objects to a signature of another service, without showing it', () => {
     const wrong = { ...headers, authorization: headers.authorization.replace('/ec2/', '/s3/') };
-    const told = objections('DeleteVolume', { VolumeId: volume }, wrong);
-    expect(told).to.contain('header authorization has the wrong form');
-    expect(told).not.to.contain(signature);
+    const found = objections('DeleteVolume', { VolumeId: volume }, wrong);
+    expect(found).to.contain('header authorization has the wrong form');
+    expect(found).not.to.contain(signature);
     const { 'x-amz-date': _, ...undated } = headers;
     expect(objections('DeleteVolume', { VolumeId: volume }, undated)).to.contain('x-amz-date is');
   });
 
-  it('objects to a path and to a field that is given twice', () => {
+  it('objects to another path and to a field that is given twice', () => {
     const request = { method: 'POST', path: '/v1', query: [], headers, body: '' };
     expect(checkOf('cloud3')(request)).to.deep.equal(['the definition has no such call']);
     const body = `Action=DeleteVolume&Version=2016-11-15&VolumeId=${volume}&VolumeId=${volume}`;

@@ -20,7 +20,7 @@ const disk = { name: 'kedge-a', sizeGb: '10', type };
 const attach = { source, deviceName: 'kedge-a', mode: 'READ_WRITE', type: 'PERSISTENT' };
 
 describe('the schema of cloud4', () => {
-  // What the provider's client sends: empty maps that are output only, and an empty text as a body.
+  // Requests as the provider's client sends them: with empty maps that are output only, and an empty text as a body.
   for (const [what, call, body] of [
     [
       'a disk',
@@ -40,7 +40,7 @@ describe('the schema of cloud4', () => {
     ['a wait', `POST ${zone}/operations/operation-1/wait`, ''],
     ['a list', `GET ${zone}/disks?filter=labels.a%3Db&maxResults=500`, undefined],
   ] as const)
-    it(`has ${what}`, () => expect(objections(call, body)).to.equal(''));
+    it(`accepts ${what}`, () => expect(objections(call, body)).to.equal(''));
 
   for (const [what, call, body, objection] of [
     ['another version', 'GET /compute/beta/projects/p/zones', undefined, 'no such call'],
@@ -101,13 +101,18 @@ describe('the schema of cloud4', () => {
       { source },
       'body deviceName is missing',
     ],
-    ['a detachment of nothing', `POST ${zone}/instances/n/detachDisk`, '', 'deviceName is missing'],
+    [
+      'a detachment without a device name',
+      `POST ${zone}/instances/n/detachDisk`,
+      '',
+      'deviceName is missing',
+    ],
     ['a body of a wait', `POST ${zone}/operations/o/wait`, {}, 'the call has no body'],
     ['a page of 501', `GET ${zone}/disks?maxResults=501`, undefined, 'is more than 500'],
   ] as const)
     it(`objects to ${what}`, () => expect(objections(call, body)).to.contain(objection));
 
-  it('does not tell the token', () => {
+  it('does not show the token', () => {
     const found = objections(`GET ${zone}/disks/a`, undefined, { authorization: 'Basic c2VjcmV0' });
     expect(found).to.contain('has the wrong form').and.not.to.contain('c2VjcmV0');
   });

@@ -25,7 +25,9 @@ const requestId: Rule = {
   type: 'text',
   pattern: /^(?!0{8}-(0{4}-){3}0{12}$)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
 };
-/** Values of labels: at most 63 lower-case letters, digits, underscores and dashes. The definition has only their type. */
+/**
+ * Values of labels: at most 63 lower-case letters, digits, underscores and dashes. The definition only has the type.
+ */
 const labels: Rule = { type: 'labels', pattern: /^[a-z0-9_-]{0,63}$/ };
 const labelSource = 'cloud.google.com/compute/docs/labeling-resources, requirements for labels';
 /** An object without a field. */
@@ -51,7 +53,7 @@ function required(where: Row['in'], field: string, rule: Rule, source: string | 
   return { ...row(where, field, rule, source), required: true };
 }
 
-/** The parameters of lists. */
+/** The resources whose lists have the parameters of {@link listRows}. */
 const pages = ['disks', 'snapshots', 'instances', 'zoneOperations', 'globalOperations', 'zones'];
 
 function listRows(kind: string): readonly Row[] {
@@ -75,7 +77,7 @@ function pathRows(path: string, method: string): readonly Row[] {
   );
 }
 
-/** The calls of the definition that change something and have the id of a request. */
+/** Returns the row of the request id, which calls that change something have. */
 const repeatable = (method: string): Row =>
   row('query', 'requestId', requestId, from(`compute.${method}, requestId`));
 

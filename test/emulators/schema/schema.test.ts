@@ -28,7 +28,7 @@ function objections(provider: 'cloud1' | 'cloud2', { call, body, headers = usual
 }
 
 describe('the request schemas', () => {
-  it('say where each row was seen; the rows that were seen nowhere are counted', () => {
+  it('name the source of more than four fifths of their rows, and print the other rows', () => {
     const schemas = [
       ...Object.entries(requestSchemas).map(([name, one]) => [name, sourcesOf(one)] as const),
       ...Object.entries(formSchemas).map(([name, one]) => [name, sourcesOfForm(one)] as const),
@@ -65,12 +65,12 @@ describe('the request schemas', () => {
       ['a method that is not defined', { call: 'PATCH /v2/volumes' }, 'no such call'],
       ['no token', { call: 'GET /v2/volumes', headers: {} }, 'header authorization is missing'],
       [
-        'another scheme, without telling the value',
+        'another scheme, without showing the value',
         { call: 'GET /v2/volumes', headers: { authorization: 'Basic c2VjcmV0' } },
         'header authorization has the wrong form',
       ],
       [
-        'a body that is not told as JSON',
+        'a body without the content type of JSON',
         { call: 'POST /v2/volumes', body: create, headers: { authorization: 'Bearer x' } },
         'header content-type is missing',
       ],
@@ -152,7 +152,7 @@ describe('the request schemas', () => {
     ] as const)
       it(`${what}`, () => expect(objections('cloud2', sent).join('\n')).to.contain(objection));
 
-    it('several ids of actions not at all', () => {
+    it('nothing in a request for several ids of actions', () => {
       expect(objections('cloud2', { call: 'GET /v1/actions?id=1&id=2' })).to.deep.equal([]);
     });
   });

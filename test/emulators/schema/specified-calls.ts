@@ -31,7 +31,7 @@ export const specifiedCalls = {
     'GET /v1/servers',
     'GET /v1/volumes',
   ],
-  /** All actions of the EC2 API have one path; its schema and the permissions of a token judge the actions. */
+  /** All actions of the EC2 API have one path; its schema and the permissions of a token decide about the actions. */
   cloud3: ['POST /'],
   /**
    * The calls of the permissions disk create/delete/get, resize, use, attach and detach, snapshot create/delete/get,

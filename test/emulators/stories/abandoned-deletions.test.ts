@@ -47,7 +47,10 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
       });
       afterEach(() => cloud.stop());
 
-      /** The credential loses all rights. A token of cloud2 without rights can read, so it is another one. */
+      /**
+       * The credential loses all rights. A token of cloud2 without rights can still read, so an unknown one replaces
+       * it.
+       */
       const revoke = async (): Promise<void> => {
         if (provider === 'cloud2') await cloud.secret('cloud', 'revoked');
         else cloud.emulator.addToken({ ...token, scopes: [] });
@@ -83,7 +86,7 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
         const found = await cloud.get(path);
         expect(reasons, JSON.stringify(found)).to.include(found?.['reason']);
       };
-      /** Whether the policy is locked: then the annotation is the only end; else `retain` is one. */
+      /** Sets the policy `retain`. Returns whether the deletion goes on, so that only the annotation ends it. */
       const isLocked = async (): Promise<boolean> => {
         const retained = { ...(await cloud.get(path)), reclaimPolicy: 'retain' };
         const { status, body } = await cloud.rest('PUT', path, retained);
@@ -117,7 +120,7 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
       });
 
       if (ofNodes.includes(provider))
-        it('without a credential that ever returns: so does it', async () => {
+        it('without a credential: the same removes the object', async () => {
           await unreadable(() => cloud.storageClass({}));
           await ends(kind === 'volume' || provider === 'cloud4');
         });

@@ -22,7 +22,7 @@ export const tokens = {
   third: 'dop_v1_secret-of-the-third',
 } as const;
 
-/** What nothing may disclose. */
+/** Texts that nothing may disclose. */
 const secrets = [...Object.values(tokens), 'PRIVATE KEY'];
 
 const stepMs = 5_000;

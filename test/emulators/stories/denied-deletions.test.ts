@@ -6,7 +6,7 @@ import { actionOf, type WireRequest } from '../core/wire.js';
 import { driverNames } from '../sweep/emulated-cloud.js';
 import { CloudWorld } from './cloud-world.js';
 
-/** Those of a service account that copies disks. */
+/** The permissions of a service account that copies disks. */
 const copying = [...accountPermissions, 'compute.disks.createSnapshot'];
 
 /** The rights of each provider without those to delete. */
@@ -77,7 +77,7 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
         await retained();
       });
 
-      it('for a missing right, after a deletion without an answer: so does retain', async () => {
+      it('for a missing right, after a deletion without an answer: retain ends it too', async () => {
         const on = (request: WireRequest): boolean =>
           request.method === 'DELETE' || actionOf(request)?.startsWith('Delete') === true;
         cloud.emulator.faults.add({ on, fault: { type: 'before' } });
@@ -92,7 +92,7 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
       });
 
       if (ofNodes.includes(provider))
-        it('without a credential that ever returns: so does retain', async () => {
+        it('without a credential: retain ends it too', async () => {
           await cloud.storageClass({});
           await refused('Unavailable', 'CredentialsRejected');
           await retained();

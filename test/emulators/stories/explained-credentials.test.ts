@@ -81,7 +81,7 @@ for (const provider of ['cloud1', 'cloud3'] as const)
       expect(await remedyOf(snapshotPath)).to.contain('patch secret/own -n shop');
     });
 
-    it('is no class for a credential that the deleted volume had itself', async () => {
+    it('names no class for a credential that the deleted volume had itself', async () => {
       await cloud.storageClass();
       await volume(cloud.literalsOf('second'));
       await snapshot();
@@ -91,7 +91,7 @@ for (const provider of ['cloud1', 'cloud3'] as const)
       expect(JSON.stringify(await cloud.get(snapshotPath))).to.contain('ownParameters');
     });
 
-    it('is the volume, or its class created again, once the class is gone', async () => {
+    it('names the volume, or the class to create again, once the class is gone', async () => {
       await cloud.storageClass(cloud.literalsOf('first'));
       await volume();
       await cloud.remove('/storageclasses/c?force=true');
@@ -100,7 +100,7 @@ for (const provider of ['cloud1', 'cloud3'] as const)
       expect(told).to.contain(`'name: c' 'driver: ${driverNames[provider]}'`);
     });
 
-    it('is the captured one of a volume that lost it, once the class is gone', async () => {
+    it('names the captured secret of a volume whose parameters were removed, once the class is gone', async () => {
       await cloud.storageClass();
       await volume(cloud.parametersOf('secret:own/token'));
       const found = await cloud.ok('GET', volumePath);

@@ -58,7 +58,7 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
       expect((await cloud.get('/namespaces/shop/volumes/v'))?.['status']).to.equal('Available');
     });
 
-    it('class and secret are deleted first: the detach has the value of the mount, the deletion says what it waits for', async () => {
+    it('class and secret are deleted first: the detach has the value of the mount, the deletion reports what it waits for', async () => {
       await mounted();
       await cloud.remove('/storageclasses/c?force=true');
       await lost();

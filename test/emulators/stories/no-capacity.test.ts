@@ -52,7 +52,7 @@ for (const provider of ['cloud3', 'cloud4'] as const)
       expect(await cloud.existing('attached')).to.have.length(1);
     });
 
-    it('is left too by what has no room beside other replicas: volumes that are made at once are where theirs run', async () => {
+    it('is also left by a replica that does not fit beside another one: each volume is created where its replica runs', async () => {
       await anywhere();
       await cloud.ok('POST', '/namespaces/shop/services', {
         ...{ name: 's', runtime: 'container', image: 'web', scale: 2 },
@@ -74,7 +74,7 @@ for (const provider of ['cloud3', 'cloud4'] as const)
       expect(await cloud.existing('attached')).to.have.length(2);
     });
 
-    it('is told if the class names it, and no other one is used', async () => {
+    it('is reported if the class names it, and no other one is used', async () => {
       setFull(zones[provider].n1, true);
       await cloud.storageClass();
       await cloud.volume();

@@ -10,7 +10,7 @@ import type { SeenDisks } from './seen-disks.js';
 /** A process of a world: the control plane, or a node. */
 export type Part = 'control' | (typeof nodeNames)[number];
 
-/** What the drivers of a world have in common. */
+/** Options that the drivers of a world have in common. */
 export interface ProcessDriversOptions {
   readonly driverName: string;
   readonly clusterId: string;

@@ -41,7 +41,7 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
       await cloud.running();
     });
 
-    it('detach 401: the volume stays attached and says why, and a new token detaches it', async () => {
+    it('detach 401: the volume stays attached and reports why, and a new token detaches it', async () => {
       await cloud.service();
       await cloud.running();
       cloud.emulator.revokeToken(cloud.logged('first'));

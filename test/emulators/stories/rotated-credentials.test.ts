@@ -10,7 +10,7 @@ function tokensOf(requests: readonly LoggedRequest[]): readonly string[] {
 
 const fsType = ['fsType', 'btrfs-of-a-secret', 'xfs'] as const;
 /** Parameters with a wrong and a right value. */
-const judged = {
+const parametersToCheck = {
   cloud1: [fsType],
   cloud2: [fsType],
   cloud3: [
@@ -91,8 +91,8 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
       expect(cloud.world.clock.now() - began).to.be.at.most(20_000);
     });
 
-    for (const [key, wrong, right] of judged[provider])
-      it(`resolved values are judged again: a wrong ${key} makes no request, and a right one heals it`, async () => {
+    for (const [key, wrong, right] of parametersToCheck[provider])
+      it(`resolved values are validated again: a wrong ${key} makes no request, and a right one heals it`, async () => {
         cloud = await CloudWorld.start(provider);
         await cloud.secret('cloud', cloud.credential('first'));
         const form = (value: string) => ({ name: 'form', data: { value } });
@@ -189,7 +189,7 @@ describe('a class of cloud1-volume whose credentials are removed', function () {
     expect(tokensOf(requests)).to.deep.equal(['third']);
   });
 
-  it('has the same wake-ups by the legacy apiTokenSecretRef: a missing secret, and a new token of it', async () => {
+  it('uses the secret of the legacy apiTokenSecretRef once it exists, and then its new token', async () => {
     cloud = await CloudWorld.start('cloud1');
     await cloud.storageClass({ apiTokenSecretRef: 'shop/cloud' });
     await cloud.volume();
@@ -214,7 +214,7 @@ for (const provider of ['cloud1', 'cloud2'] as const)
     let cloud: CloudWorld;
     afterEach(() => cloud.stop());
 
-    it('makes no call with the captured one: the volume says that the class has none, and a new one heals it', async () => {
+    it('makes no call with the captured one: the volume reports that the class has none, and a new one heals it', async () => {
       cloud = await CloudWorld.start(provider);
       await cloud.secret('cloud', tokens.first);
       await cloud.storageClass();

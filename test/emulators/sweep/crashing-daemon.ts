@@ -24,7 +24,7 @@ const stepMsMax = 2 * 60 * 60_000;
 /** Duration of a step after which the test ends the provider's stuck operations, milliseconds. */
 const stuckMs = 10 * 60_000;
 
-/** What a daemon does with a volume, one after the other. */
+/** One of the calls that a daemon makes for a volume, one after the other. */
 export type Step =
   | 'provision'
   | 'attach'
@@ -36,7 +36,7 @@ export type Step =
   | 'deleteSnapshot'
   | 'delete';
 
-/** What the store of a daemon has about a volume. It survives a crash. */
+/** The stored state of a volume, which survives a crash of the daemon. */
 export interface Plan {
   readonly uid: string;
   readonly steps: readonly Step[];
@@ -68,7 +68,10 @@ function never<T>(): Promise<T> {
   return new Promise<T>(() => undefined);
 }
 
-/** Ends the calls of a killed daemon: calls of one volume run one after the other, also those of a later daemon. */
+/**
+ * The error that ends the calls of a killed daemon. Calls of one volume run one after the other, so an open call would
+ * hold up those of a later daemon.
+ */
 function cut(): TransportError {
   return new TransportError('the daemon was killed', true);
 }
@@ -79,7 +82,7 @@ function isChange({ method, body = '' }: TransportRequest): boolean {
 
 /**
  * One life of a daemon: it works on all plans at once until they are done, or until it is killed. A killed one makes no
- * request, stores nothing and continues nothing, whatever it was waiting for.
+ * request, stores nothing and continues nothing.
  */
 export class CrashingDaemon {
   readonly #cloud: EmulatedCloud;
@@ -90,12 +93,12 @@ export class CrashingDaemon {
   readonly #calls = new AbortController();
   #changes = 0;
   /** Errors of the driver as texts. */
-  readonly said: string[];
+  readonly errors: string[];
 
-  constructor(cloud: EmulatedCloud, crash: Crash | undefined, said: string[]) {
+  constructor(cloud: EmulatedCloud, crash: Crash | undefined, errors: string[]) {
     this.#cloud = cloud;
     this.#crash = crash;
-    this.said = said;
+    this.errors = errors;
     this.#killed = new Promise((resolve) => {
       this.#kill = () => {
         this.#alive = false;
@@ -139,7 +142,7 @@ export class CrashingDaemon {
     }
   }
 
-  /** Waits for ever in a killed daemon. */
+  /** Waits forever in a killed daemon. */
   async #stillAlive(): Promise<void> {
     if (!this.#alive) await never();
   }
@@ -224,7 +227,10 @@ export class CrashingDaemon {
     };
   }
 
-  /** Repeats a call until it is no longer pending, like kedged, and helps where the provider never ends. */
+  /**
+   * Repeats a call until it is no longer pending, like kedged, and ends the actions of the provider if it takes too
+   * long.
+   */
   async #settled<R>(plan: Plan, step: Step, call: () => Promise<R | Pending>): Promise<R> {
     const { clock, emulator } = this.#cloud;
     const { signal } = new AbortController();
@@ -239,7 +245,7 @@ export class CrashingDaemon {
         waitMs = answer.pollAfterMs;
       } catch (thrown) {
         await this.#stillAlive();
-        this.said.push(inspect(thrown, { depth: 8, showHidden: true }));
+        this.errors.push(inspect(thrown, { depth: 8, showHidden: true }));
         if (errorClasses[DriverError.from(thrown).kind] === 'final') throw thrown;
       }
       const tookMs = clock.now() - began;

@@ -26,7 +26,7 @@ export class EmulatedSubject {
       driver: () => this.#driver(),
       parameters: cloud.parameters,
       node: here,
-      // Half of it, which some mutants make, is a size that both providers have.
+      // Half of it, which some mutants make, is a size that every provider has.
       sizeBytes: 20n * 1024n ** 3n,
       otherNode: elsewhere,
       unknownNode: 'nowhere',

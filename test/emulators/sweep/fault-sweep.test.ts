@@ -21,7 +21,7 @@ const secrets = [testToken, sweepAccount.secret.split('\n')[2]!, 'eyJhbGci'];
 /** Number of concurrent life cycles. Each has its own clock. Requests that an SDK makes take more of a processor. */
 const atOnce = { cloud1: 16, cloud2: 16, cloud3: 2, cloud4: 4 } as const;
 
-/** One of so many cases is run, unless all are requested: all of cloud3 and of cloud4 take minutes. */
+/** One of this number of cases is run, unless all are requested: all of cloud3 and of cloud4 take minutes. */
 const sampled = { cloud1: 1, cloud2: 1, cloud3: 6, cloud4: 6 } as const;
 const whole = process.env['KEDGE_FAULT_SWEEP'] === 'all';
 
@@ -66,8 +66,8 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
       if (problems.length === 0) problems.push(...(await emulator.inventory()));
       if (emulator.faults.left > 0) problems.push('the request was not made');
       problems.push(...emulator.violations, ...unspecifiedCalls(provider, emulator.requests));
-      if (secrets.some((secret) => life.said.join('\n').includes(secret)))
-        problems.push('the credential was told');
+      if (secrets.some((secret) => life.errors.join('\n').includes(secret)))
+        problems.push('the credential was disclosed');
       await emulator.close();
       return problems;
     }

@@ -38,7 +38,7 @@ export class LifeCycle {
   readonly #driver: Driver;
   readonly #id: number;
   /** Errors and journals of the driver as texts. */
-  readonly said: string[] = [];
+  readonly errors: string[] = [];
   /** Number of stuck actions that the test ended. */
   ended = 0;
 
@@ -72,11 +72,11 @@ export class LifeCycle {
         waitMs = answer.pollAfterMs;
       } catch (thrown) {
         const error = DriverError.from(thrown);
-        this.said.push(inspect(thrown, { depth: 8, showHidden: true }));
+        this.errors.push(inspect(thrown, { depth: 8, showHidden: true }));
         if (errorClasses[error.kind] === 'final') throw thrown;
       }
       const tookMs = clock.now() - began;
-      if (tookMs > callMsMax) throw new Error(`${what} has not come to its end in an hour`);
+      if (tookMs > callMsMax) throw new Error(`${what} has not ended in an hour`);
       if (tookMs > stuckMs && !helped) {
         helped = true;
         this.ended += emulator.actions.filter(({ status }) => status === 'running').length;
@@ -149,7 +149,7 @@ export class LifeCycle {
     if (snapshots) await this.#snapshotAndRestore(volume);
     await this.#attached(volume, (link) => this.#read(link));
     await this.#delete(volume);
-    this.said.push(inspect(this.#driver.recentCalls?.(volume.uid), { depth: 8 }));
+    this.errors.push(inspect(this.#driver.recentCalls?.(volume.uid), { depth: 8 }));
   }
 
   async #snapshotAndRestore(volume: Kept): Promise<void> {

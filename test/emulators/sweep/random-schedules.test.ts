@@ -70,14 +70,14 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
         const fault = faults[below(random, faults.length)]!;
         emulator.faults.add({ on: () => true, nth: 1 + below(random, 60), fault });
       }
-      const said: string[] = [];
+      const errors: string[] = [];
       const problems: string[] = [];
       let crashes = 0;
       const lives = below(random, 6);
       await clock.during(async () => {
         for (let life = 0; ; life += 1) {
           const crash = { atChange: 1 + below(random, 6), executed: random.next() < 0.7 };
-          const daemon = new CrashingDaemon(cloud, life < lives ? crash : undefined, said);
+          const daemon = new CrashingDaemon(cloud, life < lives ? crash : undefined, errors);
           const end = await daemon.run(plans).catch((error: unknown) => {
             problems.push(String(error));
             return 'done';
@@ -88,7 +88,7 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
       });
       if (problems.length === 0) problems.push(...(await emulator.inventory()));
       problems.push(...emulator.violations, ...unspecifiedCalls(provider, emulator.requests));
-      if (said.join('\n').includes(testToken)) problems.push('the token was told');
+      if (errors.join('\n').includes(testToken)) problems.push('the token was disclosed');
       await emulator.close();
       return { problems, crashes, requests: emulator.requests.length };
     }

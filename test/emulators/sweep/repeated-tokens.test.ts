@@ -10,7 +10,7 @@ import { EmulatedCloud, here, testToken } from './emulated-cloud.js';
 const statuses = [400, 401, 403, 404, 409, 422, 423, 500, 503];
 
 for (const provider of ['cloud1', 'cloud2'] as const)
-  describe(`${provider}-volume tells no token`, () => {
+  describe(`${provider}-volume discloses no token`, () => {
     let folder: string;
     before(async () => {
       folder = await mkdtemp(join(tmpdir(), 'kedge-told-'));

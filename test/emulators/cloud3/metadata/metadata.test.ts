@@ -41,7 +41,7 @@ describe('the instance metadata of cloud3', () => {
     return answer.ok ? answer.text() : answer.status;
   };
 
-  it('is read with a session token, and without one not at all', async () => {
+  it('is read only with a valid session token', async () => {
     expect(await get('meta-data/instance-id')).to.equal(401);
     expect(await get('meta-data/instance-id', 'x')).to.equal(401);
     const token = String(await session());
@@ -57,13 +57,13 @@ describe('the instance metadata of cloud3', () => {
     expect(await get('meta-data/instance-id', token)).to.equal(401);
   });
 
-  it('gives no session token for too long, without a time, or through a proxy', async () => {
+  it('gives no session token for too long, for a time that is not a number, or through a proxy', async () => {
     expect(await session('21601')).to.equal(400);
     expect(await session('x')).to.equal(400);
     expect(await session('60', { 'x-forwarded-for': '10.0.0.1' })).to.equal(403);
   });
 
-  it('has the key of the role, with which the provider can be asked', async () => {
+  it('has the key of the role, which signs requests to the provider', async () => {
     const token = String(await session());
     const list = 'meta-data/iam/security-credentials';
     expect(await get(`${list}/`, token)).to.equal(`${id}-role`);
@@ -87,7 +87,7 @@ describe('the instance metadata of cloud3', () => {
     expect(await get(`${list}/`, token)).to.equal(404);
   });
 
-  it('can be silent', async () => {
+  it('does not answer while it is silent', async () => {
     served.metadata.silent = true;
     const signal = AbortSignal.timeout(50);
     const answer = await fetch(`${served.endpoint}/latest/api/token`, {

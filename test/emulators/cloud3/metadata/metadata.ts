@@ -5,9 +5,9 @@ import type { Reply, WireRequest } from '../../core/wire.js';
 import { regionOf } from '../rules.js';
 import { keyIdOf } from '../signature/authenticate.js';
 
-/** The metadata service of one instance. */
+/** Options of {@link InstanceMetadata}. */
 export interface MetadataOptions {
-  /** The id and the zone of the instance; undefined while the provider does not know it. */
+  /** The id, the zone and the private DNS name of the instance; undefined while the provider does not know it. */
   readonly instance: () =>
     | { readonly id: string; readonly place: string; readonly privateDns: string }
     | undefined;
@@ -42,7 +42,7 @@ export class InstanceMetadata {
   #count = 0;
   /** Whether requests are never answered. */
   silent = false;
-  /** The answer to each request with a path that begins so, in place of the right one. */
+  /** The answer to each request whose path begins with `path`, instead of the right one. */
   instead: { readonly path: string; readonly status: number; readonly body: string } | undefined;
   /** Methods and paths of the requests so far. */
   readonly requests: string[] = [];

@@ -17,7 +17,7 @@ export interface ServedMetadata {
   readonly node: string;
   /** The access key of the instance's role; undefined for an instance without a role. */
   readonly role?: () => Token | undefined;
-  /** Default: the machine's clock. */
+  /** Default: the clock of the system. */
   readonly clock?: Clock;
   /** Default: a free port. */
   readonly port?: number;
