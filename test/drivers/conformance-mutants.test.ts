@@ -69,7 +69,7 @@ describe('mutants of the driver conformance suite', function () {
     await cleanUp(folder);
   });
 
-  it('are at least 25 with different names, fifteen of them silent, each with its check', () => {
+  it('are at least 25 with different names, at least fifteen of them silent, each with its check', () => {
     expect(mutants.length).to.be.at.least(25);
     expect(new Set(mutants.map(({ name }) => name)).size).to.equal(mutants.length);
     const silent = mutants.filter((mutant) => mutant.silent);

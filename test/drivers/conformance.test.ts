@@ -4,8 +4,8 @@ import { cleanUp, requireDevices } from './devices.js';
 import { third, seed } from '../fixtures/seed.js';
 
 /**
- * "all" runs the suite on every subject. Otherwise the seed selects one file system of each driver, and half of the checks
- * on block devices, where a check starts twenty programs.
+ * "all" runs the suite on every subject. Otherwise the seed selects one file system of each driver, and a third of the
+ * checks on block devices, where a check starts twenty programs.
  */
 const whole = process.env['KEDGE_CONFORMANCE'] === 'all';
 const chosen = subjects.filter(({ turn }) => whole || turn === undefined || turn === seed % 2);

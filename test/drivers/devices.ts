@@ -40,7 +40,10 @@ function loopTable(): readonly Loop[] {
   });
 }
 
-/** Unmounts and detaches everything below a folder after a test. Failures are reported after the rest is done. */
+/**
+ * Unmounts and detaches everything below a folder, and removes the folder. @throws AggregateError once the rest is
+ * done, if something could not be unmounted or detached: the folder then stays
+ */
 export async function cleanUp(folder: string): Promise<void> {
   const isBelow = (path: string): boolean => path === folder || path.startsWith(`${folder}/`);
   const errors: unknown[] = [];

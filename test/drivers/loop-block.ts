@@ -30,7 +30,7 @@ import {
 } from '@kedge/driver-sdk';
 import { loopOf } from './loop-table.js';
 
-/** The folders of the stand-in provider. */
+/** Options of a {@link LoopBlock}. */
 export interface LoopBlockOptions {
   /** Images of volumes and snapshots. */
   readonly directory: string;

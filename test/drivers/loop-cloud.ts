@@ -16,7 +16,7 @@ import { ProviderCalls } from './provider/calls.js';
 import { deviceOf, linkOf } from './provider/images.js';
 import type { Disk, DiskSnapshot, Order } from './provider/state.js';
 
-/** The provider's process and the timeouts of its calls. */
+/** Options of {@link loopCloud}. */
 export interface LoopCloudOptions {
   /** The provider's folder. */
   readonly folder: string;
@@ -94,10 +94,10 @@ export function loopCloud(options: LoopCloudOptions): Driver {
 
   /** A read of a disk that no operation is changing. */
   const disk =
-    <R>(uid: string, signal: AbortSignal, judge: (one: Disk | undefined) => Observed<R>) =>
+    <R>(uid: string, signal: AbortSignal, resultOf: (one: Disk | undefined) => Observed<R>) =>
     async (): Promise<Observed<R>> => {
       const one = await calls.disk(uid, signal);
-      return one?.busyWith === undefined ? judge(one) : underWay;
+      return one?.busyWith === undefined ? resultOf(one) : underWay;
     };
 
   const make = (request: Asked, order: Order): Promise<ProvisionResult | Pending> =>

@@ -91,7 +91,7 @@ export class TestNode {
     return this.store.get(volumes, { namespace: 'default', name });
   }
 
-  /** Creates a volume of a class with these parameters and waits until it is Available. */
+  /** Creates a volume with these parameters and waits until it is Available. */
   async make(name: string, size: string, parameters: Record<string, string> = {}): Promise<Volume> {
     const driver = 'loop-block';
     await this.store

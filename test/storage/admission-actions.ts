@@ -19,7 +19,7 @@ export interface AdmissionPorts {
   readonly clock: FakeClock;
   /** A name that was not used before. */
   readonly fresh: (prefix: string) => string;
-  /** Called with each refusal. */
+  /** Called with each write that ended, and its error if it failed. */
   readonly note: (line: string) => void;
 }
 
@@ -49,7 +49,7 @@ export class AdmissionActions {
     return this.#ports.random.next() * 100 < percent;
   }
 
-  /** Two or three writes whose rules read the objects that the others write. */
+  /** Up to three concurrent writes whose rules may read the objects that the others write. */
   async several(): Promise<void> {
     const { store, note } = this.#ports;
     const volume = this.#pick((await store.list(volumes)).items);
@@ -158,11 +158,11 @@ export class AdmissionActions {
     ];
   }
 
-  /** A namespace is deleted with its content, some of it in use. */
+  /** Deletes a namespace with its content, some of it in use, and creates it again. */
   async cascade(): Promise<void> {
     const { api, clock, random } = this.#ports;
     await api.delete(namespaces, { name: changingNamespace }, true);
-    // It is created again at times, soon or late.
+    // It is created again within ten seconds.
     await sleep(clock, random.next() * 10_000);
     await api.create(namespaces, { name: changingNamespace });
   }

@@ -10,7 +10,7 @@ import {
 } from '@kedge/controllers';
 
 /**
- * A caller with the right to do so writes a phase that has no row in the table.
+ * Writes a phase that has no row in the table of transitions, as a caller with the right to write phases.
  * @returns the written phase; undefined if the table allows all
  * @throws StatusError the refusal
  */

@@ -92,7 +92,7 @@ export class ModelProcess implements Caller {
     return this.#alive;
   }
 
-  /** It is killed immediately after, or before, this number of further writes. */
+  /** Kills it at the further write with this number, which is executed in half of the cases. */
   dieAfterWrites(count: number): void {
     this.#writesLeft = count;
   }

@@ -183,7 +183,7 @@ export class UnreliableProvider {
     };
   }
 
-  /** The wrong device, or lost blocks: a formatted one reads as blank. */
+  /** Makes a formatted disk read as blank, like a wrong device or lost blocks. No-op for a mounted disk. */
   wipe(uid: string): void {
     const disk = this.disks.get(uid);
     if (!disk || disk.mounted) return;

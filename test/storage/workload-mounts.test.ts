@@ -179,7 +179,7 @@ describe('the mounts of a workload', function () {
     ['root', 0],
     ['an ordinary user', nobody],
   ] as const)
-    it(`of ${who} show all entries beside the mount point of a volume, whatever its name`, async () => {
+    it(`of ${who} show all entries beside the mount point of a volume, regardless of their names`, async () => {
       const shown = join(base, 'shown');
       const names = ['a b', 'tab\tb', 'line\nb', 'back\\040b', '#b', '*', '-n', '.hidden', '$b'];
       for (const name of names) {

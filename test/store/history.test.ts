@@ -132,11 +132,13 @@ describe('history', function () {
   const numbers = Array.from({ length: histories }, (_, i) => i + 1);
   for (const number of numbers)
     it(`${number} of ${histories}, of ${operations} operations by ${writers} writers, with restarts, compactions and failed writes, is strictly serializable and fully watched`, () =>
-      recordAndJudge(number));
+      recordAndCheck(number));
 });
 
-/** Writes, watches, lists and compacts through restarts; `number` seeds contents and failures. */
-async function recordAndJudge(number: number): Promise<void> {
+/**
+ * Writes, watches, lists and compacts through restarts, and checks the history; `number` seeds contents and failures.
+ */
+async function recordAndCheck(number: number): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'kedge-history-'));
   const history: History = { writes: [], events: [[], [], [], []], lists: [], acked: 0 };
   const options = { historyEvents, historyAgeMs: 0 };
@@ -212,7 +214,7 @@ async function recordAndJudge(number: number): Promise<void> {
       }
       await store.close();
     }
-    judge(history);
+    checkHistory(history);
     expect(compactions).to.be.greaterThan(restarts);
     expect(failures).to.be.greaterThan(0);
   } finally {
@@ -220,7 +222,7 @@ async function recordAndJudge(number: number): Promise<void> {
   }
 }
 
-function judge({ writes, events, lists }: History): void {
+function checkHistory({ writes, events, lists }: History): void {
   const [first = []] = events;
   // Dense and complete: each watcher received every revision once and in order.
   for (const seen of events) expect(seen).to.deep.equal(first);

@@ -14,7 +14,7 @@ const operations = Number(process.env['KEDGE_HOSTILE_OPERATIONS'] ?? 150);
 const callStride = Number(process.env['KEDGE_HOSTILE_CALL_STRIDE'] ?? 12);
 const firstSeed = Number(process.env['KEDGE_HOSTILE_FIRST_SEED'] ?? 1);
 
-function told(outcomes: readonly HostileOutcome[]): string {
+function summaryOf(outcomes: readonly HostileOutcome[]): string {
   const sum = (of: (outcome: HostileOutcome) => number): number =>
     outcomes.reduce((total, outcome) => total + of(outcome), 0);
   const refused = outcomes.filter((outcome) => outcome.refused !== undefined).length;
@@ -26,15 +26,15 @@ describe('a store on a hostile disk', function () {
 
   const every = async (
     runs: Iterable<HostileRun>,
-    judge: (outcome: HostileOutcome, run: HostileRun) => void,
+    check: (outcome: HostileOutcome, run: HostileRun) => void,
   ): Promise<void> => {
     const outcomes: HostileOutcome[] = [];
     for (const run of runs) {
       const outcome = await runHostile(run);
-      judge(outcome, run);
+      check(outcome, run);
       outcomes.push(outcome);
     }
-    console.log(told(outcomes));
+    console.log(summaryOf(outcomes));
   };
   const keeps = (outcome: HostileOutcome, run: HostileRun): void => {
     expect(outcome.violation, JSON.stringify(run)).to.equal(undefined);

@@ -56,7 +56,7 @@ type Possible = Map<string, ReadonlySet<number | undefined>>;
 
 const directory = '/srv/new/data';
 const names = Array.from({ length: 12 }, (_, n) => `t${n}`);
-const tries = 60;
+const attemptsMax = 60;
 
 class Violation extends Error {}
 
@@ -128,7 +128,7 @@ class Run {
         if (this.#files.dead) this.#files.restart();
         const known = error instanceof StatusError ? error.code : '';
         if (this.#damaged && known === 'DataLoss') return String(error);
-        if (attempt >= tries || this.#files.calls > this.#faultsUntil + 500)
+        if (attempt >= attemptsMax || this.#files.calls > this.#faultsUntil + 500)
           throw new Violation(`it does not open: ${String(error)}`);
       }
     }
@@ -215,7 +215,7 @@ class Run {
   async #heal(): Promise<void> {
     for (let attempt = 0; this.#opened.health().state === 'poisoned'; attempt += 1) {
       if (this.#files.dead) return;
-      if (attempt > tries)
+      if (attempt > attemptsMax)
         throw new Violation(`it does not heal: ${JSON.stringify(this.#opened.health())}`);
       await this.#clock.advance(60_000);
       await settle();

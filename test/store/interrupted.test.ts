@@ -22,22 +22,22 @@ function killAfter(
   file: string,
   args: readonly string[],
   ms: number,
-): Promise<{ readonly said: string; readonly tookMs: number }> {
+): Promise<{ readonly output: string; readonly tookMs: number }> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [file, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-    let said = '';
+    let output = '';
     let problem = '';
     let begun = 0;
     child.stdout.on('data', (data: Buffer) => {
-      if (said === '') {
+      if (output === '') {
         begun = performance.now();
         if (ms !== Infinity) setTimeout(() => child.kill('SIGKILL'), ms);
       }
-      said += data.toString();
+      output += data.toString();
     });
     child.stderr.on('data', (data: Buffer) => (problem += data.toString()));
     child.on('close', () => {
-      if (problem === '') resolve({ said, tookMs: performance.now() - begun });
+      if (problem === '') resolve({ output, tookMs: performance.now() - begun });
       else reject(new Error(problem));
     });
   });
@@ -77,7 +77,7 @@ describe('killed in the middle', function () {
       const directory = join(folder, `kill${n}`);
       await cp(origin, directory, { recursive: true });
       const after = random.next() * tookMs * 1.1;
-      const { said } = await killAfter(restore, [directory, backup], after);
+      const { output } = await killAfter(restore, [directory, backup], after);
       // The next process may also be killed immediately.
       if (n % 3 === 0) await killAfter(restore, [directory, backup], random.next() * tookMs);
       const store = await openLedger(directory);
@@ -89,7 +89,7 @@ describe('killed in the middle', function () {
       );
       if (life === 'old') expect(store.revision).to.equal(revision);
       else expect((store.revision - Math.max(backedUp, revision)) % stride).to.equal(0);
-      if (said.includes('restored')) expect(life).to.equal('restored');
+      if (output.includes('restored')) expect(life).to.equal('restored');
       await store.verify();
       await put(store, 'after', 1);
       await store.close();

@@ -22,7 +22,7 @@ export const entries = defineKind<Entry>({
   statusFields: [],
 });
 
-/** Small buffers, so that LevelDB creates tables and compacts during a test. */
+/** Opens a store with small buffers, so that LevelDB creates tables and compacts during a test. */
 export function openLedger(
   directory: string,
   options: {

@@ -278,7 +278,7 @@ describe('lock of a data directory', function () {
     await store.close();
   });
 
-  it('can be taken after a kill, whatever the killed process left', async () => {
+  it('can be taken after a kill, regardless of the files that the killed process left', async () => {
     const store = await openLedger(directory);
     await put(store, 'a', 1);
     await store.close();

@@ -114,11 +114,11 @@ describe('the loss of writes at a power loss', function () {
     const shim = buildShim(folder);
     const level: Seen = new Map();
     for (let seed = 1; seed <= runs; seed += 1) count(level, await loseLevel(shim, seed));
-    console.log(`      LevelDB: ${told(level)}; the model: ${told(model)}`);
+    console.log(`      LevelDB: ${summaryOf(level)}; the model: ${summaryOf(model)}`);
     expect([...model.keys()]).to.include.members([...level.keys()]);
   });
 });
 
-function told(seen: Seen): string {
+function summaryOf(seen: Seen): string {
   return [...seen].map(([pattern, times]) => `${pattern} ${times}`).join(', ');
 }

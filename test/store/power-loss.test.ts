@@ -73,7 +73,7 @@ async function run(
   }
 }
 
-/** Missing acknowledged writes, and torn pairs. */
+/** Missing acknowledged writes and torn pairs, or the error of a store that does not open or verify. */
 async function missing(directory: string, acked: ReadonlySet<number>): Promise<readonly string[]> {
   try {
     const store = await openLedger(directory);

@@ -36,9 +36,9 @@ async function readSynced(log: string): Promise<Synced> {
 }
 
 /**
- * Cuts every file to its synced content, or to a torn piece of the unsynced content, and removes half of the
- * files whose names were not synced: POSIX guarantees no more. File systems with an ordered journal keep those
- * of synced files; `namesLost` false simulates one of them.
+ * Cuts every file except CURRENT, lock files and LevelDB's text logs to its synced content, or to a torn piece of the
+ * unsynced content, and removes half of the files whose names were not synced: POSIX guarantees no more. File systems
+ * with an ordered journal keep those of synced files; `namesLost` false simulates one of them.
  */
 export async function losePower(
   directory: string,

@@ -7,7 +7,7 @@ import { fixtureManifest, type LibraryManifest, unpackFixture } from '../fixture
 
 const interrupted = 'schema-2/library-interrupted';
 
-/** Names and contents of the files of a store, whose lock is held during the read. */
+/** Names and contents of the files of a store, except those of its lock. */
 async function contents(folder: string): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {

@@ -1,7 +1,7 @@
 /*
  * Preloaded into a process: records in the file SYNC_LOG the data that a power loss must keep: the length of each
  * file at its sync ("<bytes> <path>"), and the names in a directory at its sync ("name <path>"). With SYNC_FAIL=<n>
- * about every n-th sync in a folder "db" fails with EIO and syncs nothing.
+ * about every n-th sync in a folder "db" fails with EIO and syncs nothing, except the first 40 of a process.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -17,7 +17,7 @@
 static int log_fd = -1;
 static unsigned fail_every;
 static unsigned seed;
-/* Syncs of the first start do not fail. */
+/* The number of first syncs of a process that do not fail. */
 static const unsigned spared = 40;
 static unsigned syncs;
 
@@ -41,7 +41,7 @@ static int path_of(int fd, char *path, size_t size) {
 }
 
 /* One write, so that lines of several threads do not mix. */
-static void say(const char *text, size_t length) {
+static void record(const char *text, size_t length) {
   if (write(log_fd, text, length) != (ssize_t)length) abort();
 }
 
@@ -79,11 +79,11 @@ static int sync_with(int (*real)(int), int fd) {
     length = names_of(path, names, names_bytes);
   }
   int result = real(fd);
-  if (result == 0 && is_directory) say(names, length);
+  if (result == 0 && is_directory) record(names, length);
   free(names);
   if (result == 0 && !is_directory && fstat(fd, &st) == 0) {
     int n = snprintf(line, sizeof line, "%lld %s\n", (long long)st.st_size, path);
-    say(line, (size_t)n);
+    record(line, (size_t)n);
   }
   return result;
 }

@@ -63,7 +63,7 @@ describe('requests over HTTP', () => {
     expect((await refused(get(abort.signal))).sent).to.equal(true);
   });
 
-  it('knows that a refused connection has sent nothing', async () => {
+  it('reports that nothing was sent over a refused connection', async () => {
     const { port } = server.address() as AddressInfo;
     await new Promise((resolve) => {
       server.close(resolve);

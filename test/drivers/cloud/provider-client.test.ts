@@ -104,7 +104,7 @@ describe('the client of a provider', () => {
     expect(request?.body).to.equal('{"name":"a"}');
   });
 
-  it('ends a call at its deadline: a read knows nothing, a change may have happened', async () => {
+  it('ends a call at its deadline: a read is Unavailable, a change is Timeout', async () => {
     answer = () => new Promise(() => undefined);
     const read = refused(call({ method: 'GET' }));
     const change = refused(call());
@@ -123,7 +123,7 @@ describe('the client of a provider', () => {
     expect((await waiting).kind).to.equal('Timeout');
   });
 
-  it('tells a request that never left from one without an answer', async () => {
+  it('distinguishes a request that was never sent from one without an answer', async () => {
     answer = () => Promise.reject(new TransportError('ECONNREFUSED', false));
     expect((await refused(call())).kind).to.equal('Unavailable');
     answer = () => Promise.reject(new TransportError('ECONNRESET', true));
@@ -140,7 +140,7 @@ describe('the client of a provider', () => {
     expect(await call()).to.deep.equal({ ok: true });
   });
 
-  it('takes HTML for no answer', async () => {
+  it('treats HTML as no answer', async () => {
     answer = () => Promise.resolve(reply(200, '<html>gateway</html>'));
     expect((await refused(call())).kind).to.equal('Timeout');
     expect((await refused(call({ method: 'GET' }))).kind).to.equal('Unavailable');
@@ -207,7 +207,7 @@ describe('the client of a provider', () => {
     expect(budget).to.include({ driver: 'test-volume', left: 148 });
   });
 
-  it('a call that the rate delays answers Pending, and the age of what goes on is measured', async () => {
+  it('a call that the rate delays answers Pending, and the age of a pending call is measured', async () => {
     const local = await builtinDrivers({
       localVolumeRoot: '/nowhere',
       hostPathAllowlist: [],

@@ -36,7 +36,7 @@ describe('the request budget of a credential', () => {
     expect(clock.now() - before).to.equal(1_000);
   });
 
-  it('refuses what would wait long, and spreads the times that it tells', async () => {
+  it('refuses a request that would wait long, and spreads the retries', async () => {
     for (let n = 0; n < 15; n += 1) await taken();
     void budget.take(signal);
     expect(await taken()).to.equal('refused for 2000');
@@ -44,7 +44,7 @@ describe('the request budget of a credential', () => {
     expect(await taken()).to.equal('refused for 6000');
   });
 
-  it('lets a call that was let in come to its end: its further requests wait longer', async () => {
+  it('completes a call that was admitted: its further requests wait longer', async () => {
     for (let n = 0; n < 15; n += 1) await taken();
     void budget.take(signal);
     expect(await taken()).to.equal('refused for 2000');
@@ -54,7 +54,7 @@ describe('the request budget of a credential', () => {
     expect(isTaken).to.equal(true);
   });
 
-  it('lets those that wait in one by one after a refusal by the provider', async () => {
+  it('admits waiting requests one by one after a refusal by the provider', async () => {
     budget.close(5_000);
     expect(await taken()).to.equal('refused for 5000');
     await clock.advance(5_000);
@@ -65,7 +65,7 @@ describe('the request budget of a credential', () => {
     expect(clock.now() - before).to.equal(1_000);
   });
 
-  it('has no more than the provider says is left, and follows another limit', async () => {
+  it('has no more than the provider reports as left, and follows another limit', async () => {
     budget.observe(2);
     expect(budget.left).to.equal(2);
     budget.adapt(3_750_000);
@@ -84,7 +84,7 @@ describe('the request budget of a credential', () => {
     expect(clock.pending).to.equal(0);
   });
 
-  it('never exceeds the limit in any hour, whatever the callers do', async () => {
+  it('does not exceed the limit in an hour with 20 callers that retry', async () => {
     let total = 0;
     let isOver = false;
     const caller = async (): Promise<void> => {
@@ -120,7 +120,7 @@ describe('the request budget of a credential', () => {
     for (let n = 0; n < 7; n += 1) expect(await taken()).to.equal('taken');
     void budget.take(signal);
     expect(await taken()).to.equal('refused for 2000');
-    // A background call that was let in comes to its end.
+    // A background call that was admitted is completed.
     let isTaken = false;
     void budget.take(signal, true, true).then(() => (isTaken = true));
     await clock.advance(2_000);

@@ -35,7 +35,7 @@ export class ProviderClient {
     this.#socket = join(folder, 'provider.sock');
   }
 
-  /** @throws DriverError Unavailable without an answer, Timeout if the call was given up */
+  /** @throws DriverError Unavailable without an answer, Timeout if it was aborted, or the kind of the error answer */
   async call<T>(asked: ProviderRequest): Promise<T> {
     const { status, retryAfter, body } = await this.#send(asked).catch((cause: Error) => {
       const kind = asked.signal?.aborted === true ? 'Timeout' : 'Unavailable';

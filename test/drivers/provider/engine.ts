@@ -28,7 +28,7 @@ export type Pace = { readonly type: 'onCommand' } | { readonly type: 'after'; re
 const makesDisk: readonly OperationKind[] = ['provision', 'restore'];
 
 /**
- * The provider: accepts orders, executes them later, and keeps its records until told to forget them. Orders
+ * The provider: accepts orders, executes them later, and keeps its records until {@link forget}. Orders
  * and their effects are durable before they are visible; one at a time changes the state.
  */
 export class Engine {
@@ -75,7 +75,10 @@ export class Engine {
     );
   }
 
-  /** Accepts an order. The same key returns the same operation again, regardless of its outcome. */
+  /**
+   * Accepts an order. The same key returns the same operation again, regardless of its outcome. @throws Refusal for a
+   * key of another order, or an order that is not possible
+   */
   begin(key: string, order: Order): Promise<ProviderOperation> {
     return this.#alone(async () => {
       const known = Object.values(this.state.operations).find(

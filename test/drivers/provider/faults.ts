@@ -5,7 +5,7 @@ import type { OperationKind } from '@kedge/driver-sdk';
  * operation; a read of an ended operation's result; the answer of a driver call, as reported by the daemon
  * under test.
  */
-export type Point = 'arrived' | 'accepted' | 'polled' | 'looked' | 'answered';
+export type Point = 'arrived' | 'accepted' | 'polled' | 'read' | 'answered';
 
 /** The action on a request that matches a rule. */
 export type FaultAction =

@@ -9,7 +9,7 @@ import {
   thisNode,
 } from '@kedge/driver-sdk';
 
-/** Name of the by-id link of a disk, as created by a provider's udev rule. */
+/** Path of the by-id link of a disk, as created by a provider's udev rule. */
 export function linkOf(folder: string, uid: string): string {
   return join(folder, 'by-id', `loop-cloud-${uid}`);
 }

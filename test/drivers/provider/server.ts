@@ -112,10 +112,10 @@ export class ProviderServer {
         return { id: found.id, state: engine.state.operations[found.id]?.state };
       }
       case 'GET disks':
-        await this.#lookedAt(uid);
+        await this.#meetRead(uid);
         return { items: engine.disksOf(uid) };
       case 'GET snapshots':
-        await this.#lookedAt(uid);
+        await this.#meetRead(uid);
         return { items: engine.snapshotsOf(uid) };
       case 'GET instances': {
         const found = this.#instances[query.get('name') ?? ''];
@@ -128,12 +128,12 @@ export class ProviderServer {
     }
   }
 
-  /** The object that the last operation about this uid created, once it has ended. */
-  async #lookedAt(uid: string): Promise<void> {
+  /** Applies the rules of a read of the result, if the last operation about this uid has ended. */
+  async #meetRead(uid: string): Promise<void> {
     const last = Object.values(this.#engine.state.operations)
       .filter(({ order }) => order.uid === uid)
       .at(-1);
-    if (last?.state === 'ended') await this.#meet('looked', last.order.kind);
+    if (last?.state === 'ended') await this.#meet('read', last.order.kind);
   }
 
   async #control({ method, body }: Asked, parts: readonly string[]): Promise<unknown> {

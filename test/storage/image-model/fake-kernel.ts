@@ -168,7 +168,7 @@ export class FakeKernel {
     return [...this.loops].filter(([, { file }]) => file === entry).map(([device]) => device);
   }
 
-  /** Whether the file of a loop device is still at its path. */
+  /** Whether the file of a loop device is no longer at its path. */
   isRemoved({ path, file }: Loop): boolean {
     return this.#entries.get(path) !== file;
   }
@@ -204,7 +204,10 @@ export class FakeKernel {
     if (mount) this.mounts.splice(this.mounts.lastIndexOf(mount), 1);
   }
 
-  /** One step of a workload that writes below a target; false if it hangs or there is no mount. */
+  /**
+   * One step of a workload that writes below a target. Returns `hangs` for a frozen file system, `lost` without a
+   * mount.
+   */
   write(target: string): 'written' | 'begun' | 'hangs' | 'lost' {
     const mount = this.mountedAt(target);
     const system = mount && this.loops.get(mount.device)?.file.system;

@@ -193,7 +193,7 @@ export class FakeMachine implements Machine {
       await this.#clock.advance(minute);
   }
 
-  judge(check: () => Promise<void>): Promise<void> {
+  verify(check: () => Promise<void>): Promise<void> {
     return check();
   }
 

@@ -10,7 +10,7 @@ export type Step = <T>(name: string, effect: () => T) => Promise<T>;
 const blockBytes = 4096;
 /** A copy takes long enough for a volume to be attached, mounted and written to. */
 const copyPieces = 40;
-/** The error of a copying child process if no daemon can write meanwhile. */
+/** Exit code of a copying process that could not thaw the file system. */
 const thawFailed = 97;
 
 function done(stdout = ''): CommandResult {

@@ -90,7 +90,10 @@ export interface Machine {
   begun(work: Promise<void>): Promise<void>;
   /** Advances the time until the condition holds, at most for a limited time. Resolves in both cases. */
   until(holds: () => Promise<boolean>): Promise<void>;
-  /** Runs a check, and repeats it if the checked state changes meanwhile. */
-  judge(check: () => Promise<void>): Promise<void>;
+  /**
+   * Runs a check. On a real machine, starts a dead daemon first, and repeats a failed check while the state may still
+   * change.
+   */
+  verify(check: () => Promise<void>): Promise<void>;
   close(): Promise<void>;
 }

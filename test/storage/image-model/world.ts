@@ -230,9 +230,9 @@ export class ImageWorld {
 
   async check(): Promise<void> {
     const machine = this.#machine;
-    await machine.judge(() => checkImages(machine, this.#promised));
+    await machine.verify(() => checkImages(machine, this.#promised));
     // A planned kill may be met here: the check is repeated then.
-    await machine.judge(async () => {
+    await machine.verify(async () => {
       for (const { status, metadata } of await machine.snapshots())
         if (status === 'Ready') this.#copied.add(`snapshot ${metadata.uid}`);
       for (const { status, source, metadata } of await machine.volumes())
@@ -256,7 +256,7 @@ export class ImageWorld {
     if (this.#claims.names.length > 0)
       throw new Error(`${this.#claims.names.join(', ')} still hold volumes`);
     await this.check();
-    await machine.judge(() => checkHealed(machine));
+    await machine.verify(() => checkHealed(machine));
   }
 
   /** Whether no further change is expected. */
@@ -289,7 +289,7 @@ export class ImageWorld {
         for (const one of ofVolumes) await this.#begin(() => machine.delete(volumes, keyOf(one)));
       return ofVolumes.length + ofSnapshots.length === 0;
     });
-    await machine.judge(() => checkEmpty(machine));
+    await machine.verify(() => checkEmpty(machine));
     await machine.close();
   }
 }

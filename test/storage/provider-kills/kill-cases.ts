@@ -22,8 +22,8 @@ export const moments = [
   { at: 'before the first poll', point: 'polled', then: 'it fails later' },
   { at: 'before the first poll', point: 'polled', then: 'it is forgotten at its end' },
   { at: 'before the first poll', point: 'polled', then: 'it is forgotten and ends later' },
-  { at: 'after its end was observed', point: 'looked', then: 'nothing more happens' },
-  { at: 'after its end was observed', point: 'looked', then: 'it is forgotten at its end' },
+  { at: 'after its end was observed', point: 'read', then: 'nothing more happens' },
+  { at: 'after its end was observed', point: 'read', then: 'it is forgotten at its end' },
   { at: 'before the commit', point: 'answered', then: 'nothing more happens' },
 ] as const;
 

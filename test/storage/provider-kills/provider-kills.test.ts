@@ -78,7 +78,7 @@ describe(`a daemon that is killed while a provider works for it, ${sampled.lengt
       const scene = new Scene(daemon, provider, `v${index}`);
       await provider.pace({ type: 'after', ms: 5 });
       await scene.before(kind);
-      const isOver = moment.point === 'looked' || moment.point === 'answered';
+      const isOver = moment.point === 'read' || moment.point === 'answered';
       if (!isOver) await provider.pace({ type: 'onCommand' });
       const rule = await provider.arm({ point: moment.point, kind, action: { type: 'hold' } });
       await scene.ask(kind);

@@ -23,13 +23,13 @@ import { places, RealWorkloads } from './real-workloads.js';
 
 const program = fileURLToPath(new URL('real-daemon.js', import.meta.url));
 const run = promisify(execFile);
-/** Time of the model per poll of this machine. */
+/** Factor by which times of the model are shortened on this machine. */
 const haste = 60;
 const begunMs = 30;
 const restMsMax = 90_000;
 const pollMs = 200;
-/** A violation counts after this many consecutive polls. */
-const judgementsMax = 15;
+/** A violation counts after this many consecutive failed checks. */
+const attemptsMax = 15;
 
 interface Asked {
   readonly resolve: (value: unknown) => void;
@@ -323,19 +323,19 @@ export class RealMachine implements Machine {
     while (!(await holds()) && systemClock.monotonic() < end) await sleep(systemClock, pollMs);
   }
 
-  async judge(check: () => Promise<void>): Promise<void> {
-    for (let tries = 1; ; tries += 1) {
+  async verify(check: () => Promise<void>): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
       if (!this.alive) await this.boot();
       try {
         return await check();
       } catch (error) {
-        if (tries === judgementsMax) throw error;
+        if (attempt === attemptsMax) throw error;
         await sleep(systemClock, pollMs);
       }
     }
   }
 
-  /** Always ensures that none of its processes, mounts, devices and frozen file systems remain. */
+  /** Ends its processes, and removes its mounts, devices and directory; frozen file systems are thawed. */
   async close(): Promise<void> {
     if (this.#directory === '') return;
     this.kill('both');
