@@ -16,8 +16,8 @@ const shared = `/dev/shm/kedge-box-${process.pid}`;
 
 /** Creates a System V object and returns its id. */
 function makeIpc(options: string): string {
-  const said = execFileSync('ipcmk', [...options.split(' '), '-p', '0644']).toString();
-  return /\d+/.exec(said)?.[0] ?? '';
+  const output = execFileSync('ipcmk', [...options.split(' '), '-p', '0644']).toString();
+  return /\d+/.exec(output)?.[0] ?? '';
 }
 
 for (const who of everybody)
@@ -89,7 +89,7 @@ for (const who of everybody)
       return { command, exec: namesIn(output) };
     }
 
-    it('succeed without a box', async () => {
+    it('succeed without a sandbox', async () => {
       const { command, exec } = await reached(who, { supervisor: unboxed });
       const expected = (from: 'command' | 'exec'): string[] =>
         attacks
@@ -107,12 +107,12 @@ for (const who of everybody)
       }
     });
 
-    it('fail in a box', async () => {
+    it('fail in a sandbox', async () => {
       expect(await reached(who)).to.deep.equal({ command: [], exec: [] });
     });
 
     if (who === 'root')
-      it('fail in a box of another user', async () => {
+      it('fail in a sandbox of another user', async () => {
         expect(await reached(who, { user: 'nobody' })).to.deep.equal({ command: [], exec: [] });
       });
   });

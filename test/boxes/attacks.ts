@@ -80,7 +80,7 @@ export const attacks: readonly Attack[] = [
     script: `awk -v id=$SEMAPHORES '$2 == id' /proc/sysvipc/sem | grep -q .`,
     alsoAsUser: true,
   },
-  { name: 'what services the machine has', script: 'ls $SOCKET', alsoAsUser: true },
+  { name: 'the services of the machine', script: 'ls $SOCKET', alsoAsUser: true },
   {
     name: 'network of the machine’s processes by their namespace',
     script: 'nsenter -t $VICTIM -n true',

@@ -60,9 +60,9 @@ async function answer(order: BoxOrder): Promise<BoxAnswer> {
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const said = await answer(JSON.parse(line) as BoxOrder).catch((error: unknown) => ({
+  const result = await answer(JSON.parse(line) as BoxOrder).catch((error: unknown) => ({
     error: String(error),
   }));
-  console.log(JSON.stringify(said));
+  console.log(JSON.stringify(result));
 }
 process.exit();

@@ -111,14 +111,14 @@ describe('a descriptor of a directory of the machine that its user passes to a p
     if (state.state !== 'running') throw new Error(`the workload is ${state.state}`);
     const output = async (): Promise<string> =>
       by === 'exec' ? ((await daemon.exec(program)).output ?? '') : daemon.log();
-    const said = await eventually('the attacks', async () => {
+    const log = await eventually('the attacks', async () => {
       const text = await output();
       return text.includes('all tried') ? text : undefined;
     });
-    return [...said.matchAll(/^reached: (.*)$/gm)].map(([, attack = '']) => attack).sort();
+    return [...log.matchAll(/^reached: (.*)$/gm)].map(([, attack = '']) => attack).sort();
   }
 
-  /** What the user of the machine reads of the targets afterwards. */
+  /** Returns the content of a target as the user of the machine reads it afterwards. */
   const readAsLocal = (target: string): string =>
     spawnSync('setpriv', [...asLocal, 'cat', join(victim, target)], { encoding: 'utf8' }).stdout;
 

@@ -111,7 +111,7 @@ export function thief(
 
 /**
  * A program of perl that executes its arguments in a domain of Landlock, in which every right that ABI 7 or 9 has is
- * allowed below the root of the box, and nowhere else. Without arguments it prints the ABI, 0 without Landlock.
+ * allowed below the root of the sandbox, and nowhere else. Without arguments it prints the ABI, 0 without Landlock.
  */
 export const landlocked = `my $abi = syscall(444, 0, 0, 1); $abi = 0 if $abi < 0;
   if (!@ARGV) { print $abi; exit }

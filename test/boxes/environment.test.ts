@@ -19,7 +19,10 @@ for (const who of everybody)
       ENV: '/missing/env',
       IFS: 'x',
     };
-    /** Messages of the loader: one for each program that was started with the variables. */
+    /**
+     * Returns the number of messages of the loader: one for each program that was started with the library, or two for
+     * LD_AUDIT.
+     */
     const loaded = (text: string, library: string): number =>
       text.split('\n').filter((line) => line.includes(library)).length;
 

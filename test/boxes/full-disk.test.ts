@@ -97,7 +97,7 @@ describe('process workloads on a full disk', function () {
     expect(await runtime.observe(id)).to.include({ state: 'exited', exitCode: 137 });
   });
 
-  it(`a start with any number of blocks left is over soon, says why it failed, and runs at most once`, async () => {
+  it(`a start with any number of blocks left is over soon, reports why it failed, and runs at most once`, async () => {
     const outcomes = new Map<string, number>();
     const counted = (outcome: string): void =>
       void outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);

@@ -6,21 +6,21 @@ import { requireDevices } from '../drivers/devices.js';
 import { BoxDaemon, boxId, changedSupervisor, daemonOfEach, everybody } from './box.js';
 
 for (const who of everybody)
-  describe(`the box of a workload of ${who}`, function () {
+  describe(`the sandbox of a workload of ${who}`, function () {
     this.timeout(180_000);
     const current = daemonOfEach(who);
 
     const stop = (graceMs: number) =>
       current.daemon.succeed({ type: 'requestStop', id: boxId, graceMs });
 
-    it('ends by SIGTERM without a handler, and says by what', async () => {
+    it('ends by SIGTERM without a handler, with an exit code that names the signal', async () => {
       await current.daemon.run(['/bin/sleep', '600']);
       // No process is awaited here for its full duration.
       await stop(3_600_000);
       expect(await current.daemon.ended()).to.include({ exitCode: 143 });
     });
 
-    it('passes SIGTERM on once, and exit codes', async () => {
+    it('passes SIGTERM on once, and reports the exit code of the workload', async () => {
       const script = 'trap "echo asked; exit 7" TERM; echo up; while :; do sleep 0.05; done';
       await current.daemon.run(['/bin/sh', '-c', script]);
       await eventually('the trap', async () => (await current.daemon.log()).includes('up'));
@@ -29,7 +29,7 @@ for (const who of everybody)
       expect((await current.daemon.log()).match(/asked/g)).to.have.length(1);
     });
 
-    it('tells the exit code of a workload that ends while a signal is passed on to it', async () => {
+    it('reports the exit code of a workload that ends while a signal is passed on to it', async () => {
       await current.daemon.close();
       // The shell is as slow here as on a machine under load.
       const from = 'kill -s "$1" "$workload" 2>/dev/null || :; }';
@@ -47,7 +47,7 @@ for (const who of everybody)
       }
     });
 
-    it('is told as killed where it was', async () => {
+    it('reports that the workload was killed, if a stop without a grace period killed it', async () => {
       await current.daemon.run([
         '/bin/sh',
         '-c',
@@ -68,7 +68,7 @@ for (const who of everybody)
       });
     });
 
-    it('gives neither its command nor those of exec a descriptor beside the three', async () => {
+    it('gives neither its command nor those of exec a descriptor except the three standard ones', async () => {
       // Shells reserve descriptor 10.
       const find =
         'for n in 3 4 5 6 7 8 9 11 12 13 14 15; do [ ! -e /proc/self/fd/$n ] || echo $n; done; echo told';
@@ -100,7 +100,7 @@ for (const who of everybody)
       expect(await current.daemon.log()).to.contain('a volume at /usr/bin would hide programs');
     });
 
-    it('refuses a volume where its own programs are looked for first', async () => {
+    it('refuses a volume where its own programs are searched first', async () => {
       const source = join(current.daemon.base, 'volume');
       await writeFile(join(source, 'setpriv'), '#!/bin/sh\necho reached\n', { mode: 0o755 });
       for (const target of ['/usr/local/sbin', '/usr/local/bin', '/usr/local', '/usr/local/lib']) {
@@ -138,7 +138,7 @@ for (const who of everybody)
       }
     });
 
-    it('says why a command is missing that is in a directory of volumes', async () => {
+    it('reports why a command is missing that is in a directory of volumes', async () => {
       const shared = join(current.daemon.base, 'shared');
       await current.daemon.run([join(shared, 'own/program')]);
       const { refused } = (await current.daemon.ended()) as { readonly refused?: string };
@@ -159,7 +159,7 @@ for (const who of everybody)
   });
 
 for (const who of everybody)
-  it(`a workload of ${who} is told where volumes of others may be anywhere, and sees none that are in /tmp and /var/tmp`, async function () {
+  it(`the log of a workload of ${who} names a directory where volumes may be anywhere, and the workload sees none in /tmp and /var/tmp`, async function () {
     requireDevices(this);
     this.timeout(180_000);
     const inTmp = `/tmp/kedge-box-${process.pid}`;

@@ -10,7 +10,7 @@ const print = ['/bin/sh', '-c', 'cat /proc/self/status; echo told; exec sleep 60
 /** Sets of capabilities in the kernel's format. */
 const none = '0000000000000000';
 const bindService = '0000000000000400';
-/** Those that a service may list without a right of its own. */
+/** Those that a service may list without a separate right. */
 const usual = '00000000000404fb';
 
 function statusIn(text: string): Status {
@@ -32,8 +32,11 @@ describe('user and capabilities of a process workload', function () {
   };
   afterEach(() => daemon.close());
 
-  /** The status of the command, of a command of exec, and of one with a terminal, which must be equal. */
-  async function told(more: Partial<WorkloadSpec>, who: Who = 'root'): Promise<Status> {
+  /**
+   * Returns the status of the command. Requires that commands of exec, with and without a terminal, have the same; of
+   * an ordinary user, the bounding set may differ.
+   */
+  async function statusOf(more: Partial<WorkloadSpec>, who: Who = 'root'): Promise<Status> {
     await daemon.run(print, more);
     await eventually('its status', async () => (await daemon.log()).includes('told'));
     const pick = (text: string): Status => {
@@ -70,7 +73,7 @@ describe('user and capabilities of a process workload', function () {
   ] as const)
     it(what, async () => {
       await start('root');
-      expect(await told(more)).to.include({
+      expect(await statusOf(more)).to.include({
         ...{ Uid: ids(0), Groups: '', ...sets(none, none, none) },
       });
     });
@@ -78,7 +81,7 @@ describe('user and capabilities of a process workload', function () {
   it('the capabilities that need no right are those that root had in earlier releases', async () => {
     await start('root');
     const own = ['chown', 'dac_override', 'fowner', 'fsetid', 'kill', 'setgid', 'setuid'];
-    const status = await told({ capabilities: [...own, 'net_bind_service', 'sys_chroot'] });
+    const status = await statusOf({ capabilities: [...own, 'net_bind_service', 'sys_chroot'] });
     expect(status).to.include({ Uid: ids(0), ...sets(usual, none, usual) });
   });
 
@@ -95,39 +98,39 @@ describe('user and capabilities of a process workload', function () {
     expect(await daemon.log()).to.contain('ends');
   });
 
-  it('a list is all that root keeps', async () => {
+  it('root has only the capabilities of its list', async () => {
     await start('root');
-    const status = await told({ capabilities: ['net_bind_service'] });
+    const status = await statusOf({ capabilities: ['net_bind_service'] });
     expect(status).to.include({ Uid: ids(0), ...sets(bindService, none, bindService) });
   });
 
   it('a uid and gid have no other groups and no capability', async () => {
     await start('root');
-    const status = await told({ user: '12345:23456' });
+    const status = await statusOf({ user: '12345:23456' });
     expect(status).to.include({ Uid: ids(12_345), Gid: ids(23_456), Groups: '' });
     expect(status).to.include(sets(none, none, none));
   });
 
   it('a user that is not root has the capabilities of its list', async () => {
     await start('root');
-    const status = await told({ user: '12345:23456', capabilities: ['net_bind_service'] });
+    const status = await statusOf({ user: '12345:23456', capabilities: ['net_bind_service'] });
     expect(status).to.include({ Uid: ids(12_345), ...sets(bindService, bindService, bindService) });
   });
 
   it('a name has the groups that the machine gives it', async () => {
     await start('root');
-    const status = await told({ user: 'nobody' });
+    const status = await statusOf({ user: 'nobody' });
     expect(status).to.include({ Uid: ids(65_534), Gid: ids(65_534), Groups: '65534' });
   });
 
   it('a uid alone has the groups of its user', async () => {
     await start('root');
-    expect(await told({ user: '0' })).to.include({ Uid: ids(0), Groups: '0', CapEff: none });
+    expect(await statusOf({ user: '0' })).to.include({ Uid: ids(0), Groups: '0', CapEff: none });
   });
 
-  it('a uid that nobody has is in the group of its number', async () => {
+  it('a uid without a user is in the group of its number', async () => {
     await start('root');
-    expect(await told({ user: '54321' })).to.include({ Uid: ids(54_321), Gid: ids(54_321) });
+    expect(await statusOf({ user: '54321' })).to.include({ Uid: ids(54_321), Gid: ids(54_321) });
   });
 
   it('a name that the machine does not know is refused before anything is started', async () => {
@@ -146,7 +149,7 @@ describe('user and capabilities of a process workload', function () {
     expect([output?.trim(), code]).to.deep.equal(['yes', 0]);
   });
 
-  it('an ordinary user can give neither, and says how they are had', async () => {
+  it('an ordinary user can give neither, and the error tells how to get them', async () => {
     await start('an ordinary user');
     const spec = { id: boxId, command: print, env: {}, workingDir: '/', mounts: [] };
     const refused = async (more: Partial<WorkloadSpec>): Promise<string | undefined> =>
@@ -157,11 +160,11 @@ describe('user and capabilities of a process workload', function () {
     expect(await refused({ capabilities: ['net_bind_service'] })).to.match(
       /capabilities net_bind_service can't be granted: .*run kedged as root/,
     );
-    const status = await told({ user: 'nobody', capabilities: ['none'] }, 'an ordinary user');
+    const status = await statusOf({ user: 'nobody', capabilities: ['none'] }, 'an ordinary user');
     expect(status).to.include({ Uid: ids(65_534), ...sets(none, none, none) });
   });
 
-  it('a variable that can not be set is told in the log', async () => {
+  it('a variable that can not be set is reported in the log', async () => {
     await start('root');
     const env = { 'a-b': '1', 'tls.crt': '2', fine: '3' };
     await daemon.run(['/bin/sh', '-c', 'echo "fine=$fine"; exec sleep 600'], { env });

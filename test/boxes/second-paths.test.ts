@@ -169,7 +169,7 @@ for (const who of everybody)
     });
     afterEach(() => daemon.close());
 
-    /** Creates a file on the host, and returns what the workload reads at its path and beside its directory. */
+    /** Creates a file on the host, and returns what the workload reads there and at `conf/other`. */
     async function seen(path: string): Promise<string[]> {
       await mkdir(join(daemon.base, path, '..'), { recursive: true });
       await writeFile(join(daemon.base, path), 'key\n');

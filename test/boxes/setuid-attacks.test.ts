@@ -23,8 +23,8 @@ function runAs(uid: number, base: string, pid: number): readonly string[] {
   const found = [...find(base, ...box), ...find(...places, '-maxdepth', '2')];
   return found.filter((path) => {
     if (path === '') return false;
-    const said = spawnSync('setpriv', [...asLocal, path, '-u'], { encoding: 'utf8' });
-    return said.stdout.trim() === String(uid);
+    const printed = spawnSync('setpriv', [...asLocal, path, '-u'], { encoding: 'utf8' });
+    return printed.stdout.trim() === String(uid);
   });
 }
 
@@ -75,9 +75,9 @@ for (const who of everybody)
     );
     for (const attack of possible)
       for (const from of attack.rootOnly ? (['command'] as const) : (['command', 'exec'] as const))
-        it(`${from}: a setuid program ${attack.name} runs for none of them, and does where the measure is switched off`, async () => {
+        it(`${from}: a setuid program ${attack.name} runs for none of them, and does where the measure is disabled`, async () => {
           const reached = await trying(attack, from, attack.off, attack.open);
-          expect(reached, 'switched off').to.not.deep.equal([]);
+          expect(reached, 'disabled').to.not.deep.equal([]);
           expect(await trying(attack, from, [], undefined)).to.deep.equal([]);
         });
   });

@@ -11,7 +11,7 @@ interface StartAttack {
   readonly name: string;
   /** Disables the safeguard. */
   readonly off: readonly SupervisorChange[];
-  /** Whether the attack succeeds. */
+  /** Makes the attack, and returns whether it succeeded. */
   readonly attempt: (daemon: BoxDaemon) => Promise<boolean>;
 }
 
@@ -38,7 +38,10 @@ const pathUnseen: SupervisorChange = {
   to: '',
 };
 
-/** Messages of the loader about a library: one for each program that was started with it. */
+/**
+ * Returns the number of messages of the loader about a library. Each program that is started with it adds one, or two
+ * for LD_AUDIT.
+ */
 async function loadedBy(daemon: BoxDaemon, variable: string): Promise<number> {
   const library = `/missing/${variable}.so`;
   await daemon.run(['/bin/sleep', '600'], { env: { [variable]: library } });
@@ -157,7 +160,7 @@ const startAttacks: readonly StartAttack[] = [
     },
   },
   {
-    name: 'a descriptor of process 1, which tells the exit code',
+    name: 'a descriptor of process 1, which reports the exit code',
     off: [{ file: 'enter.sh', from: 'setsid "$@" 6>&- 7>&- &', to: 'setsid "$@" &' }],
     attempt: async (daemon) => {
       await daemon.run(['/bin/sh', '-c', 'echo 42 >&7; exit 9']);
@@ -166,7 +169,7 @@ const startAttacks: readonly StartAttack[] = [
     },
   },
   {
-    name: 'a descriptor of the supervisor, whose lock says that it lives',
+    name: 'a descriptor of the supervisor, whose lock shows that it runs',
     off: [{ file: 'supervise.sh', from: ' 9>&- &', to: ' &' }],
     attempt: async (daemon) => {
       await daemon.run(['/bin/sh', '-c', '[ -e /proc/self/fd/9 ] && echo held; exec sleep 600']);
@@ -197,11 +200,11 @@ for (const who of everybody)
       }
     };
     for (const attack of startAttacks)
-      it(`${attack.name} gets nowhere, and succeeds where its measure is switched off`, async () => {
+      it(`${attack.name} fails, and succeeds where its measure is disabled`, async () => {
         // A race may be lost a few times.
         let succeeded = false;
         for (let n = 0; n < 6 && !succeeded; n++) succeeded = await trying(attack, attack.off);
-        expect(succeeded, 'switched off').to.equal(true);
+        expect(succeeded, 'disabled').to.equal(true);
         expect(await trying(attack, [])).to.equal(false);
       });
   });

@@ -18,9 +18,9 @@ for (const who of everybody)
     const script = (text: string): readonly string[] => ['/bin/sh', '-c', text];
 
     it('are in directories of its run that the machine and its users do not see', async () => {
-      const told = 'stat -c "%a %U" /tmp /var/tmp; grep -E " (/var)?/tmp " /proc/self/mountinfo';
+      const print = 'stat -c "%a %U" /tmp /var/tmp; grep -E " (/var)?/tmp " /proc/self/mountinfo';
       await current.daemon.run(
-        script(`echo own >/tmp/${name}; echo own >/var/tmp/${name}; ${told}; exec sleep 600`),
+        script(`echo own >/tmp/${name}; echo own >/var/tmp/${name}; ${print}; exec sleep 600`),
       );
       await eventually('its mounts', async () =>
         (await current.daemon.log()).includes('/var/tmp rw'),
@@ -35,12 +35,12 @@ for (const who of everybody)
       expect((await stat(join(runs(), 'run-1'))).mode & 0o777).to.equal(0o700);
     });
 
-    it('are those of its run alone, and are removed, whatever their modes and paths', async () => {
-      const told = 'ls -A /tmp /var/tmp';
-      await current.daemon.run(script(`${told}; ${obstruct}; echo code $?`));
+    it('are those of its run alone, and are removed, regardless of their modes and paths', async () => {
+      const print = 'ls -A /tmp /var/tmp';
+      await current.daemon.run(script(`${print}; ${obstruct}; echo code $?`));
       await current.daemon.ended();
       expect(await current.daemon.log()).to.contain('code 0');
-      await current.daemon.run(script(`${told}; ${obstruct}; echo code $?; exec sleep 600`));
+      await current.daemon.run(script(`${print}; ${obstruct}; echo code $?; exec sleep 600`));
       await eventually('the second run', async () =>
         expect((await current.daemon.log()).split('/tmp:\n\n/var/tmp:\ncode 0\n')).to.have.length(
           3,
@@ -84,7 +84,7 @@ for (const who of everybody)
       expect(await readdir(join(current.daemon.base, 'shared/own'))).to.deep.equal(['e']);
     });
 
-    it('of the machine can’t hold its command or working directory, and the refusal says so', async () => {
+    it('of the machine can’t hold its command or working directory, and the refusal says why', async () => {
       const refused = async (change: { command?: string; workingDir?: string }) => {
         await current.daemon.run([change.command ?? '/bin/true'], {
           ...(change.workingDir !== undefined && { workingDir: change.workingDir }),
@@ -101,7 +101,7 @@ for (const who of everybody)
     });
 
     if (who === 'root')
-      it('can be made by a user of its own', async () => {
+      it('can be created by the user of the workload', async () => {
         await current.daemon.run(
           script(`: >/tmp/${name} && : >/var/tmp/${name} && stat -c %u /tmp/${name}`),
           { user: 'nobody' },

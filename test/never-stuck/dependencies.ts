@@ -126,7 +126,7 @@ export async function retrySnapshot(scene: Scene): Promise<void> {
   await scene.world.rest('POST', scene.path('/snapshots/snap:retry'), {});
 }
 
-/** Creates the dependency of the subject if it does not exist. */
+/** Creates the dependency of the subject if it does not exist, or corrects it: a secret or configmap is replaced. */
 async function makeTarget(scene: Scene): Promise<void> {
   const { one, world } = scene;
   switch (one.broken.to) {
@@ -168,7 +168,7 @@ async function loseNode(world: World): Promise<void> {
   await world.ok('DELETE', '/nodes/n1');
 }
 
-/** Breaks the dependencies that are not broken from the beginning. Returns the refusal, if a rule refuses it. */
+/** Breaks the dependency unless it is broken from the beginning. Returns the refusal if a rule refuses the deletion. */
 export async function breakDependency(scene: Scene): Promise<string | undefined> {
   const { world, one, namespace } = scene;
   const { broken } = one;

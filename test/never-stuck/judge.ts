@@ -34,7 +34,10 @@ export function subjectPath(scene: Scene): string {
   }
 }
 
-/** All messages of an object: of its conditions, its failure and its last operation. */
+/**
+ * Status, reason and failure of an object, its last operation unless it succeeded, and the conditions that explain a
+ * wait: those that are not True, InUse and Finalizing.
+ */
 export function messagesOf(object: Body | undefined): string {
   if (!object) return '';
   const { status, reason, failureMessage, lastOperation, conditions } = object;

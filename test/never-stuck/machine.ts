@@ -9,7 +9,7 @@ import type {
 /** The failure of a runtime. */
 export type RuntimeFault = 'unavailable' | 'startsFail' | 'startsHang' | 'deaf';
 
-/** The failure of a workload instead of running. */
+/** The end of a workload that exits at its start. */
 export type Ending = { readonly exitCode: number };
 
 /** A workload has its owner in this variable; faults are configured by its value. */

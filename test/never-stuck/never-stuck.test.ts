@@ -15,7 +15,7 @@ const groupMax = 160;
 const { cases, leftOut } = generate();
 const kinds = [...new Set(relations.map(({ from }) => from))];
 
-/** This many cases of each kind, or all of them. */
+/** Draws this many cases of a kind, or all of them if there are fewer. */
 function drawn(kind: Subject, count: number): readonly Case[] {
   const random = seededRandom(seed);
   const mine = cases.filter(({ from }) => from === kind);

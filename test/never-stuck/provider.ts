@@ -51,7 +51,7 @@ export class Provider {
   readonly #held = new Map<string, Fault>();
   #begun = 0;
 
-  /** Faults of single calls for a namespace, if not every call of it fails. */
+  /** Sets the fault of one call for a namespace, or removes it with undefined. A fault in `broken` takes precedence. */
   hold(namespace: string, call: ProviderCall, fault: Fault | undefined): void {
     if (fault === undefined) this.#held.delete(`${namespace} ${call}`);
     else this.#held.set(`${namespace} ${call}`, fault);

@@ -194,9 +194,9 @@ async function doWithout(world: World, runs: readonly Run[]): Promise<void> {
   if (concerned.length === 0) return;
   await each(concerned, ({ scene }) => recipeOf(scene).release());
   await world.advance(20 * minute);
-  for (const judged of [withoutHome, afterRemedy]) {
+  for (const check of [withoutHome, afterRemedy]) {
     await each(concerned, async (one) => {
-      const problem = await judged(one.scene, deedOf(one));
+      const problem = await check(one.scene, deedOf(one));
       if (problem !== undefined) one.problems.push(`without its node: ${problem}`);
     });
     await world.advance(minute);

@@ -95,7 +95,7 @@ export class Scene {
     return [{ matchLabels: { zone: `zone-of-${this.namespace}` } }];
   }
 
-  /** Whether a class allows nodes. */
+  /** Sets whether the class allows nodes. No-op for a class that does not exist. @throws Error if it is refused */
   async openClass(open: boolean): Promise<void> {
     const allowedTopologies = open ? this.#allowed : this.nowhere;
     const path = `/storageclasses/${this.storageClass}`;
@@ -127,7 +127,7 @@ export class Scene {
     return this.make('snapshots', { name: 'snap', source: { volume: 'base' } });
   }
 
-  /** A service `web` of one replica with a claim on `v`, or of several replicas with a volume each. */
+  /** A service `web` with a claim on `v`, or with `template` with a new volume for each replica. */
   makeService({ template = false, scale = 1, policy = 'delete', more = {} } = {}): Promise<Answer> {
     const source = template
       ? {
@@ -154,7 +154,7 @@ export class Scene {
     });
   }
 
-  /** The configured fault of every machine's runtime for workloads of this scene. */
+  /** Runs an action on every machine, such as one that sets a fault for workloads of this scene. */
   onMachines(act: (machine: World['machines'][(typeof nodeNames)[number]]) => void): void {
     for (const name of nodeNames) act(this.world.machines[name]);
   }

@@ -14,7 +14,7 @@ import {
   VolumeManager,
 } from '@kedge/controllers';
 
-/** What a node of a world is made of. */
+/** The parts of a node of a world. */
 export type WorldNodeParts = Omit<ConstructorParameters<typeof VolumeManager>[0], 'mountRoot'> & {
   readonly manager: Manager;
   readonly clock: Clock;

@@ -219,7 +219,7 @@ export class World {
     return new UsedParameters({ directory: join(directory, 'used'), sealer, logger: this.#logger });
   }
 
-  /** Equivalent to SIGTERM: the process ends in order, which may take `budgetMs`. */
+  /** Equivalent to SIGTERM: a graceful stop, which may take `budgetMs`. */
   async end(part: 'control' | NodeName, budgetMs = 30_000): Promise<void> {
     const running = this.#running.get(part);
     this.#running.delete(part);

@@ -1,4 +1,5 @@
-// A kedged with an additional driver, `faulty`. Takes addresses and data directory like kedged.
+// A kedged with an additional driver, `faulty`, and a local-host that does not attach directories named `*-stuck`.
+// Takes addresses and data directory like kedged.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Driver, DriverError } from '@kedge/driver-sdk';

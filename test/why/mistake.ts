@@ -25,7 +25,7 @@ export interface Mistake {
   readonly words: readonly string[];
   /** Default: 0. */
   readonly code?: number;
-  /** The remedy is executed as printed, and then the object is ready. */
+  /** The remedy is executed as printed, with VALUE replaced, and then the object has the status. */
   readonly then?: {
     /** The choice of the reader: for VALUE, or in the editor as `from` and `to`. */
     readonly value?: string;
@@ -37,12 +37,12 @@ export interface Mistake {
 /** The outcome of a mistake. */
 export interface Outcome {
   readonly namespace: string;
-  readonly told: string;
+  readonly output: string;
   readonly code: number | null;
   readonly remedied?: string;
 }
 
-/** A folder with `kedge` and an editor that replaces text, for the execution of remedies. */
+/** Creates a folder with `kedge` and an editor that replaces text, for the execution of remedies. */
 export async function makeTools(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const kedge = `#!/bin/sh\nexec ${process.execPath} ${join(root, 'cmd/bin/kedge.mjs')} "$@"\n`;
@@ -81,12 +81,12 @@ function shell(
 }
 
 /** The command on the line after `Next:`, or on that line. */
-export function nextIn(told: string): string {
-  const [, found = ''] = /Next:\s+(\S.*)$/m.exec(told) ?? [];
+export function nextIn(output: string): string {
+  const [, found = ''] = /Next:\s+(\S.*)$/m.exec(output) ?? [];
   return found;
 }
 
-/** Makes a mistake, asks for its cause, and executes the remedy. */
+/** Makes a mistake, runs the command that shows its cause, and executes the remedy if the mistake has `then`. */
 export async function makeMistake(
   daemon: TestDaemon,
   mistake: Mistake,
@@ -112,17 +112,17 @@ export async function makeMistake(
   const file = join(daemon.home, `${namespace}.yaml`);
   const line = mistake.command.replaceAll('$NS', namespace).replaceAll('$FILE', file);
   const { code, stdout, stderr } = await shell(daemon, line);
-  const told = stdout + stderr;
+  const output = stdout + stderr;
   const { then } = mistake;
-  if (!then) return { namespace, told, code };
-  const next = nextIn(told).replaceAll(
+  if (!then) return { namespace, output, code };
+  const next = nextIn(output).replaceAll(
     'VALUE',
     (then.value ?? 'VALUE').replaceAll('$HOME', daemon.home),
   );
-  expect(next, `no command in:\n${told}`).to.not.equal('');
+  expect(next, `no command in:\n${output}`).to.not.equal('');
   const [EDIT_FROM = '', EDIT_TO = ''] = then.edit ?? [];
   const done = await shell(daemon, next, { EDIT_FROM, EDIT_TO, KEDGE_EDITOR: 'change' });
-  expect(done.code, `${next}\n${done.stdout}${done.stderr}\n${told}`).to.equal(0);
+  expect(done.code, `${next}\n${done.stdout}${done.stderr}\n${output}`).to.equal(0);
   const [path, status] = then.recovers;
   await eventually(
     `${namespace} ${path} ${status} after ${next}`,
@@ -132,5 +132,5 @@ export async function makeMistake(
     },
     60_000,
   );
-  return { namespace, told, code, remedied: next };
+  return { namespace, output, code, remedied: next };
 }

@@ -141,11 +141,12 @@ export const ofStorage: readonly Mistake[] = [
   },
   {
     name: 'a foreign resource with the name of the volume',
-    given: ({ post }) => withToken(post, 'provision AlreadyExists disk pv-1 is of somebody else'),
-    until: ['volumes/data', 'somebody else'],
+    given: ({ post }) =>
+      withToken(post, 'provision AlreadyExists disk pv-1 belongs to another user'),
+    until: ['volumes/data', 'another user'],
     command: whyData,
     words: [
-      'disk pv-1 is of somebody else',
+      'disk pv-1 belongs to another user',
       'rename or delete the resource',
       'kedge volume retry-provision volume/data -n $NS',
     ],

@@ -69,15 +69,15 @@ describe('every mistake is explained by one command, with what to do about it', 
 
   for (const mistake of mistakes)
     it(`${mistake.name}${mistake.then ? ', and the remedy works as printed' : ''}`, async () => {
-      const { namespace, told, code } = (await (outcomes ??= new Outcomes(daemon, mistake)).of(
+      const { namespace, output, code } = (await (outcomes ??= new Outcomes(daemon, mistake)).of(
         mistake,
       ))!;
-      expect(code, told).to.equal(mistake.code ?? 0);
+      expect(code, output).to.equal(mistake.code ?? 0);
       for (const words of mistake.words)
-        expect(told).to.contain(words.replaceAll('$NS', namespace));
+        expect(output).to.contain(words.replaceAll('$NS', namespace));
     });
 
-  it('fifty of them at least, twenty with their remedies', () => {
+  it('are at least fifty, at least twenty of them with remedies', () => {
     expect(mistakes.length).to.be.at.least(50);
     expect(mistakes.filter(({ then }) => then).length).to.be.at.least(20);
   });

@@ -1,5 +1,5 @@
-// A server with many objects that monitors its own event loop while a client lists them. Prints its address, and
-// the longest slice when its standard input ends.
+// A server with many objects that monitors its own event loop while a client lists them. Prints its ports, and the
+// longest slices when its standard input ends.
 import { MemoryEngine, openStore } from 'kedge';
 import { accessControl, ApiServer } from 'kedge/server';
 import { notes, notesApi } from '../measuring/notes.js';

@@ -93,7 +93,7 @@ async function ratio(
   };
 }
 
-/** The longest slice of a new server while a client lists many objects, over one transport. */
+/** The longest slice of a new server while a client lists `count` objects `times` times, over one transport. */
 async function longestListSlice(
   transport: 'gRPC' | 'REST',
   count: number,
@@ -136,7 +136,10 @@ async function listSlice(
   };
 }
 
-/** The API compared with bare servers that send the same bytes, and long lists during short calls. */
+/**
+ * The API compared with bare servers that send the same bytes, and the longest slices of servers that list many
+ * objects.
+ */
 export async function run({ quick }: BenchOptions): Promise<readonly Measurement[]> {
   const daemon = await TestDaemon.start();
   const count = quick ? 200 : 10_000;

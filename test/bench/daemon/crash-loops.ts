@@ -64,9 +64,10 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
     const restarts = quick ? 1 : 6;
     await until('waits of a minute', async () => (await fewestRestarts(daemon)) >= restarts);
     const later = await phase(daemon, 'later', { ms: quick ? 2_000 : 64_000, starts });
-    // On a loaded machine there are fewer restarts than the waits allow, so the cost of all is derived from one.
+    // On a loaded machine there are fewer restarts than the waits allow, so the cost of all must be derived from the
+    // cost of one.
     if (!quick && later.restarts < count)
-      console.error(`the share is of ${later.restarts} restarts only, ${count} were to be seen`);
+      console.error(`the share covers only ${later.restarts} restarts of the expected ${count}`);
     const rows = ([at, phase]: readonly [string, Phase]) => {
       const { share, starts: seconds, restarts } = phase;
       const what = `${count} crash loops, ${at}, ${restarts} restarts`;

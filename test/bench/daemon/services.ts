@@ -7,10 +7,13 @@ import { until } from '../measuring/until.js';
 
 const base = '/v1/namespaces/default';
 
-/** The limit of one cast. */
+/** The maximum of objects in one cast. */
 const castObjects = 1_000;
 
-/** Polls once a second and few objects, so that polling does not affect the measurement. */
+/**
+ * Waits until all volumes are Available and all instances have a node. Polls once a second, so that polling has little
+ * effect on the measurement.
+ */
 async function settled(daemon: TestDaemon, services: number): Promise<void> {
   const found = async (query: string): Promise<number> => {
     await setTimeout(services < 100 ? 50 : 1_000);

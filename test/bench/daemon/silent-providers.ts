@@ -102,7 +102,7 @@ requestMs = 30000
   }
 }
 
-/** A provider that accepts connections and answers nothing delays no other class. */
+/** The delay of a class by another class, whose provider accepts connections and answers nothing. */
 export async function run({ quick }: BenchOptions): Promise<readonly Measurement[]> {
   const only = process.env['KEDGE_SILENT_ONLY'];
   const measurements: Measurement[] = [];

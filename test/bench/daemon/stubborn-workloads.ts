@@ -4,7 +4,7 @@ import { until } from '../measuring/until.js';
 
 const base = '/v1/namespaces/default';
 
-/** Workloads that ignore SIGTERM are deleted while others start and stop. */
+/** The delay of workloads that start and stop while others, which ignore SIGTERM, are deleted. */
 export async function run({ quick }: BenchOptions): Promise<readonly Measurement[]> {
   const count = quick ? 3 : 64;
   const rounds = quick ? 1 : 5;
@@ -26,7 +26,7 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
     await Promise.all(names.map((name) => daemon.ok('DELETE', `${base}/services/${name}`)));
     const among = await healthyTimes(daemon, 'among', rounds);
     if (!quick && (await statuses()).length < count)
-      throw new Error('some were gone before the others ended');
+      throw new Error('some were gone before the measurement of the others ended');
     await until('all to be gone', async () => (await statuses()).length === 0);
     const seconds = (performance.now() - deletedAt) / 1_000;
     const what = `${count} workloads that ignore SIGTERM`;

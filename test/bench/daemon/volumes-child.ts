@@ -1,5 +1,5 @@
-// A kedged with a monitored event loop. Argument: data directory. Prints its address, then its measurements when
-// its standard input ends.
+// A kedged with a monitored event loop. Argument: data directory. Prints its port and a token, its memory and revision
+// for each line of its standard input, and all measurements when the input ends.
 import type { resolveSettings } from '../../../cmd/kedged/config/settings.js';
 import type { startDaemon } from '../../../cmd/kedged/wire.js';
 import { bootstrap } from 'kedge/auth';
@@ -53,7 +53,7 @@ const daemon = await kedged.startDaemon(config, silentLogger, async (store) => {
   token = await bootstrap(store);
 });
 console.log(JSON.stringify({ rest: daemon.ports.rest, token }));
-/** Each input line requests the memory after a garbage collection; the end of input stops the process. */
+/** Each input requests a report after a garbage collection; the end of the input stops the process. */
 const slices = await watchSlices(
   () =>
     new Promise<void>((resolve) => {

@@ -156,7 +156,7 @@ async function showSyncs(ours: Server, peer: Server, ms: number): Promise<void> 
     });
     console.log(
       syncs === undefined
-        ? `synced writes of ${name}: not counted, strace is missing or may not trace`
+        ? `synced writes of ${name}: none counted, or strace is missing or may not trace`
         : `synced writes of ${name}: ${syncs} for ${writes} creates one after the other`,
     );
   }

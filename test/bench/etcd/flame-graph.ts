@@ -14,7 +14,7 @@ export interface Profile {
 }
 
 const [width, height] = [1_600, 16];
-/** Narrower functions are left out, in pixels. */
+/** The width in pixels below which a box is omitted. */
 const narrowest = 0.5;
 
 const escaped = (text: string): string =>
@@ -25,7 +25,9 @@ function hue(url: string): number {
   return url.startsWith('node:') || url === '' ? 210 : 100;
 }
 
-/** An SVG with a box a function, as wide as its share of the time; titles have share, file and line. */
+/**
+ * An SVG with a box for each node of the profile, as wide as its share of the time; titles have share, file and line.
+ */
 export function flameGraph(profile: Profile): string {
   const own = new Map<number, number>();
   profile.samples.forEach((id, at) => {

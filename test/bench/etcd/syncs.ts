@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 /**
  * The synced writes of a process while `work` runs, counted by strace.
  *
- * @returns undefined where strace is missing or may not trace
+ * @returns undefined if strace is missing, may not trace, or counted none
  */
 export async function syncsOf(
   pid: number,

@@ -33,7 +33,7 @@ const metadata = {
   annotations: { team: 'storage', ticket: 'none' },
 };
 
-/** Objects as the API answers with them. */
+/** Objects as they are in answers of the API. */
 const objects: readonly (readonly [string, JsonObject])[] = [
   [
     'Configmap',
@@ -68,7 +68,7 @@ const objects: readonly (readonly [string, JsonObject])[] = [
   ],
 ];
 
-/** Encodes and decodes objects of the API, against the codec that any message has. */
+/** Encodes and decodes objects of the API, compared with the codec of @bufbuild/protobuf. */
 export function run({ quick }: BenchOptions): Promise<readonly Measurement[]> {
   const count = quick ? 100 : 1_000;
   const perSecond = (work: () => unknown): number => {

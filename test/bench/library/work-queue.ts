@@ -1,7 +1,7 @@
 import { WorkQueue } from 'kedge';
 import { type BenchOptions, compared, type Measurement } from '../measuring/measurement.js';
 
-/** The baseline of the queue: a Map of states and a ring, without further rules. */
+/** The baseline of the queue: a Map of states and a ring, without delays, priorities or limits. */
 class PlainQueue {
   readonly #states = new Map<string, number>();
   #ring: (string | undefined)[] = [];

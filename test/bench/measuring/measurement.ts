@@ -14,7 +14,7 @@ export interface Measurement {
   readonly spread?: readonly [number, number];
 }
 
-/** The duration of a measurement. */
+/** Options of a benchmark. */
 export interface BenchOptions {
   /** A smoke test: everything runs, but the figures are meaningless. */
   readonly quick: boolean;

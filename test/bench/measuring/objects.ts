@@ -36,7 +36,7 @@ export function item(n: number): NewObject<Item, 'Namespaced'> {
 /** Approximate encoded bytes of a stored object. */
 export const itemBytes = JSON.stringify(item(1)).length + 260;
 
-/** Runs `work` with a new directory on the disk of the tests. */
+/** Runs `work` with a new temporary directory, which is removed afterwards. */
 export async function withDirectory<R>(work: (directory: string) => Promise<R>): Promise<R> {
   const directory = await mkdtemp(join(tmpdir(), 'kedge-bench-'));
   try {
@@ -51,7 +51,7 @@ export function openLevelStore(directory: string): Promise<ObjectStore> {
   return openStore({ engine: new LevelEngine({ directory }) });
 }
 
-/** Writes objects `from` to `to` concurrently. */
+/** Creates the objects from `from` up to and excluding `to`, 1,000 at once. */
 export async function fill(store: ObjectStore, from: number, to: number): Promise<void> {
   for (let at = from; at < to; at += 1_000)
     await Promise.all(

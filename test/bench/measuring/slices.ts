@@ -34,7 +34,7 @@ const gapMs = 2;
 /** Between two readings of the processor time, milliseconds: that of a gap may contain as much from before it. */
 const readingMs = 0.5;
 
-/** The longest periods in which the event loop had no turn. */
+/** The longest periods between two turns of the event loop. */
 export interface Slices {
   /** Without garbage collection, milliseconds. */
   readonly longestMs: number;

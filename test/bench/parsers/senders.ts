@@ -4,7 +4,10 @@ import { request } from 'node:http';
 import { SchemaRegistry } from 'kedge/rpc';
 import type { ValidatedApi } from '../../admission/validated-api.js';
 
-/** Sends a prepared input once. Resolves to the HTTP status or the gRPC code; 0 is that of success in gRPC. */
+/**
+ * Sends a prepared input once. Resolves to the HTTP status or the gRPC code. 0 is success in gRPC, and an error of the
+ * connection in HTTP.
+ */
 export type Read = () => Promise<number>;
 
 const raw = (bytes: Buffer): Buffer => bytes;
@@ -56,7 +59,7 @@ export class Senders {
           },
           (answer) => answer.resume().on('end', () => resolve(answer.statusCode ?? 0)),
         );
-        // Texts that Node does not send, or rejects while parsing, are rejected.
+        // The server may end the connection at an input that it refuses.
         call.on('error', () => resolve(0));
         call.end(body);
       });

@@ -56,7 +56,7 @@ async function reconcileAll(store: ObjectStore, count: number): Promise<void> {
   });
 }
 
-/** An informer that once receives an expired history. */
+/** Starts an informer whose first watch fails because its history has expired, and waits until it watches again. */
 async function relist(store: ObjectStore): Promise<void> {
   const source = store.source(items);
   let expire: () => void = () => undefined;

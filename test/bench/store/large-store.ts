@@ -51,7 +51,7 @@ export async function run({ quick }: BenchOptions): Promise<readonly Measurement
         goal: 1.4,
       },
       plain(
-        `memory of a cached object, all looked at`,
+        `memory of a cached object, all read`,
         of((r) => r.parsedBytes),
         'bytes',
       ),

@@ -57,7 +57,7 @@ func latencies(all []time.Duration) result {
 	return result{"count": float64(len(all)), "p50": percentile(all, 0.5), "p99": percentile(all, 0.99)}
 }
 
-// together makes calls by a number of clients for a time.
+// together makes calls by a number of clients at once until ms milliseconds are over.
 func (l *load) together(clients int, ms int, request func() (string, []byte)) result {
 	connections := make([]*connection, clients)
 	for n := range connections {
@@ -91,7 +91,7 @@ func (l *load) together(clients int, ms int, request func() (string, []byte)) re
 	return found
 }
 
-// count makes a number of objects by a number of clients.
+// count creates a number of objects by a number of clients at once.
 func (l *load) count(clients int, objects int) {
 	left := int64(objects)
 	var group sync.WaitGroup
@@ -110,7 +110,7 @@ func (l *load) count(clients int, objects int) {
 	group.Wait()
 }
 
-// watcher opens a watch; seen gets each name. It returns once the server has taken the watch up.
+// watcher opens a watch and calls seen with each name. It returns once the watch has begun.
 func (l *load) watcher(c *connection, seen func(name []byte)) {
 	begun := make(chan struct{})
 	var once sync.Once
@@ -130,7 +130,7 @@ func (l *load) watcher(c *connection, seen func(name []byte)) {
 	<-begun
 }
 
-// apart has the next operations in a place of their own, so that their watches begin without a present state.
+// apart makes the next operations use a place whose watches begin without existing objects; back undoes that.
 func (l *load) apart() (back func()) {
 	before := l.server
 	there, path, message := before.apart(l.names)
@@ -142,7 +142,7 @@ func (l *load) apart() (back func()) {
 	return func() { l.server = before }
 }
 
-// delays makes objects at a rate, and measures the time from each create to its event.
+// delays creates objects at a rate, and measures the time from each create to its event.
 func (l *load) delays(perSecond int, ms int) result {
 	defer l.apart()()
 	writes, events := l.connection(0), dialed(l)
@@ -162,7 +162,7 @@ func (l *load) delays(perSecond int, ms int) result {
 		}
 		mutex.Unlock()
 	})
-	// A server that is held up gets no more calls than it takes; their wait counts.
+	// At most callsOfConnection calls are open at once. The wait of a further call is part of its delay.
 	room := make(chan struct{}, callsOfConnection)
 	started := time.Now()
 	for n := 0; n < total; n++ {
@@ -195,7 +195,7 @@ func dialed(l *load) *connection {
 	return c
 }
 
-// spread makes objects that a number of watchers receive, and measures the events of all of them.
+// spread creates objects that a number of watchers receive, and measures the rate of the events of all watchers.
 func (l *load) spread(watchers int, objects int) result {
 	defer l.apart()()
 	var connections []*connection
@@ -225,7 +225,7 @@ func (l *load) spread(watchers int, objects int) result {
 	return found
 }
 
-// pages lists everything.
+// pages lists all objects, page by page.
 func (l *load) pages(limit int) result {
 	c := l.connection(0)
 	started := time.Now()
@@ -246,7 +246,7 @@ func (l *load) pages(limit int) result {
 	return result{"count": float64(count), "perSecond": float64(count) / seconds}
 }
 
-// state receives everything as the first state of a watch.
+// state receives all objects as the initial state of a watch.
 func (l *load) state() result {
 	c := dialed(l)
 	path, message := l.initial()

@@ -1,4 +1,4 @@
-// A gRPC client that sends encoded messages in frames of its own, so that it takes as little of the machine as it can.
+// A gRPC client for encoded messages that writes its own frames, so that it uses as little processor time as possible.
 package main
 
 import (
@@ -20,7 +20,7 @@ const (
 	creditEvery   = 1 << 24
 )
 
-// stream is a call that is not over. The functions run in the reader of its connection.
+// stream is an open call. The functions run in the goroutine that reads its connection.
 type stream struct {
 	id         uint32
 	received   []byte
@@ -111,8 +111,8 @@ func (c *connection) closing() bool {
 	return c.closed
 }
 
-// open starts a call with one message, once the server allows another call and the message. It is copied before open
-// returns.
+// open starts a call with one message, once the server allows another call and the connection's window has room for the
+// message, which is copied before open returns.
 func (c *connection) open(path string, message []byte, halfClose bool, s *stream) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

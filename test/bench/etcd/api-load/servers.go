@@ -5,24 +5,24 @@ import (
 	"strconv"
 )
 
-// server says how the operations of the benchmark are written for one of the two servers.
+// server encodes the requests of the benchmark for one of the two servers, and decodes their responses.
 type server interface {
 	create(name string) (path string, message []byte)
 	get(name string) (path string, message []byte)
 	list(limit int, after []byte) (path string, message []byte)
-	// listed returns the objects of an answer to list and from where to go on.
+	// listed returns the number of objects in an answer to list, and where the next page begins.
 	listed(answer []byte) (count int, after []byte)
-	// isLast says whether a page with a next one to ask for is the last one all the same.
+	// isLast reports whether a page is the last one although listed returned a next one.
 	isLast(limit, count int) bool
 	watch() (path string, message []byte)
-	// watchIsOneRequest says whether the client closes its side of a watch after the request.
+	// watchIsOneRequest reports whether the client closes its side of a watch after the request.
 	watchIsOneRequest() bool
-	// initial is a watch that begins with the present state, or none.
+	// initial is a watch that begins with the existing objects; its path is empty if the server has none.
 	initial() (path string, message []byte)
-	// apart is the same server with a place for objects that no other command has filled, and the call that makes the
-	// place, if any.
+	// apart returns a server whose watches begin without existing objects, and the call that creates its place, if it
+	// needs one.
 	apart(place int64) (there server, path string, message []byte)
-	// events calls found with the name of each object in a message of a watch, and says whether it has none.
+	// events calls found with the name of each object in a message of a watch, and reports whether it has none.
 	events(message []byte, found func(name []byte)) (empty bool)
 }
 
@@ -46,7 +46,7 @@ func uvarint(message []byte, value uint64) []byte {
 	return append(message, byte(value))
 }
 
-// fields calls found with the texts and messages of a message.
+// fields calls found with each text, message or bytes field of a message.
 func fields(message []byte, found func(field int, value []byte)) {
 	for len(message) > 0 {
 		key, n := binary.Uvarint(message)
@@ -64,7 +64,7 @@ func fields(message []byte, found func(field int, value []byte)) {
 	}
 }
 
-// kedged has configmaps of a namespace.
+// kedged has the objects as configmaps of a namespace.
 type kedged struct{ value, namespace string }
 
 func (k kedged) apart(place int64) (server, string, []byte) {
@@ -139,10 +139,10 @@ func (k kedged) events(message []byte, found func([]byte)) bool {
 	return empty
 }
 
-// etcd has keys below items/.
+// etcd has the objects as keys below items/.
 type etcd struct{ value string }
 
-// Its watches begin without the present state.
+// Watches of etcd begin without the existing objects.
 func (e etcd) apart(int64) (server, string, []byte) { return e, "", nil }
 
 const (
