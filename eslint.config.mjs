@@ -26,13 +26,14 @@ const rawPhase = {
 
 const throughTxn =
   'write status through txn of the reconcile, or runTxn where no reconcile runs (docs/guides/controllers.md): it checks what was read';
-/** Files whose status writes are no part of a reconcile, with the reason. */
+/** Files whose status writes are not part of a reconcile, with the reason. */
 const rawStatusWrites = {
-  'controllers/**/verbs.ts': 'methods of the API: a call, judged by its own precondition',
+  'controllers/**/verbs.ts': 'methods of the API: each call has its own precondition',
   'controllers/volume/import/import-volume.ts':
     'a method of the API, whose object is created in the same commit',
   'controllers/volume/reconcile/controller.ts': 'rearm, for the API and the command line',
-  'controllers/storage-root/watch.ts': 'a loop over the storage root, which no key wakes',
+  'controllers/storage-root/watch.ts':
+    'a loop over the storage root, for which no work queue has a key',
   'controllers/secret/key-rotation.ts': 'seals stored values of any kind again',
 };
 const notReconcilers = ['**/*.test.ts', 'controllers/testing/**', ...Object.keys(rawStatusWrites)];
@@ -72,7 +73,7 @@ export default defineConfig(
     },
   },
   { files: ['**/*.test.ts', 'test/**/*.ts'], rules: maxLines(sizes.testLinesMax) },
-  // A script of the shell is no file of the linter; the test counts its lines.
+  // ESLint does not read shell scripts; sizes.test.ts counts their lines.
   ...Object.entries(sizes.longerSources)
     .filter(([file]) => !file.endsWith('.sh'))
     .map(([file, max]) => ({ files: [file], rules: maxLines(max) })),

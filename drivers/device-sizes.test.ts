@@ -60,7 +60,7 @@ const drivers: Record<string, (bytes: bigint) => number> = {
 
 describe('the recorded size of a volume, which its device must have', () => {
   for (const [name, sizeOf] of Object.entries(drivers))
-    it(`of ${name} is the rounded one of the provider, whatever was requested`, async () => {
+    it(`of ${name} is the rounded one of the provider, for any requested size`, async () => {
       for (const requested of [1n, gib, (3n * gib) / 2n, 10n * gib, 700n * gib + 1n]) {
         const device = bytesOf(sizeOf(requested));
         for (const mayFormat of [true, false])

@@ -165,7 +165,7 @@ for (const name of [
       for (const message of messages) expect(sources).to.contain(message);
     });
 
-    it('has what the driver declares that it can', () => {
+    it('has the capabilities that the driver declares', () => {
       expect(tableBelow(page, 'What it can')).to.equal(capabilitiesOf(driver));
     });
 

@@ -20,7 +20,7 @@ function nameOf(uid) {
   }
 }
 
-/** Why this user can't install or build in `root`, and the remedy; undefined if ownership is not the reason. */
+/** Why this user can't install or build in `root`, and the remedy; undefined if no write there is refused with EACCES. */
 export function foreignCheckout(root) {
   const own = process.getuid?.();
   for (const path of written) {

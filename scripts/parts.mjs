@@ -52,7 +52,7 @@ export function suiteParts() {
 
 /**
  * Timeout of a mocha run. The longest takes 17 minutes on two cores beside others, and may take more than three times
- * as long elsewhere. A part that hangs is killed, so that the others still run.
+ * as long elsewhere. A run that hangs is killed, so that the others still run.
  */
 const partMs = 60 * 60_000;
 
@@ -143,7 +143,7 @@ async function runPart({ name, specs, apart = false }, args, file, alone) {
   return totalsOf(ended.map(({ counted }) => counted));
 }
 
-/** The totals of one mocha run; a mocha without a report counts as one failure. */
+/** The totals of one mocha run; a run that fails without a failed test counts as one failure. */
 async function runGroup(name, args, file, alone) {
   const { output, status, signal, used } = await runMocha(args, file, alone);
   const counted = readTotals(file) ?? {
@@ -207,7 +207,8 @@ function readTotals(file) {
 }
 
 /**
- * Runs all parts regardless of failures, and prints the sum and each failure. Exits with 1 if one failed. One part more
+ * Runs all parts regardless of failures, prints the sum and each failure, and writes the sum to the file that
+ * KEDGE_TOTALS_FILE names, if it is set. Exits with 1 if a part failed; throws if one contains no test. One part more
  * runs at a time than the machine has processors, but at most five, since parts wait for processes and timers. While
  * they leave processors idle, further ones start, at most one for each processor. With one processor the parts run one
  * after the other. Prints the share of time for which the processors were busy: the run is faster if parts do less work

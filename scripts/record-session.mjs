@@ -1,5 +1,5 @@
 // Records the terminal session of README.md from a real daemon, as docs/session.svg. `--check` records again and
-// fails if the text differs, apart from times and counts.
+// fails if the text differs, apart from times, counts and lines of progress.
 import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ const data = join(folder, 'data');
 const host = join(folder, 'host');
 const kedge = join(root, 'cmd/bin/kedge.mjs');
 
-/** Lines as typed; a line that begins with # is shown but not typed. */
+/** Lines as typed; a line that begins with # is shown but not typed, and the killed daemon is started again there. */
 const script = [
   'npx kedge cast docs/examples/journal.yaml',
   'npx kedge get instances',
@@ -51,7 +51,7 @@ function start() {
   });
 }
 
-/** The output of a line without the shell's messages about jobs. */
+/** Runs a line and returns its output without empty lines. @throws Error unless its exit code is 0 */
 function type(line) {
   const npx = `npx() { shift; "${process.execPath}" "${kedge}" "$@"; }`;
   const { stdout, stderr, status } = spawnSync('bash', ['-c', `${npx}\n${line}`], {

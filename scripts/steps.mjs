@@ -1,4 +1,4 @@
-// Runs commands, prints the duration of each, and ends the process at the first that fails.
+// Runs commands, prints the duration of each, and ends the process if one fails.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -75,7 +75,7 @@ export function install() {
   const lock = join(root, 'package-lock.json');
   const marker = join(root, 'node_modules/.package-lock.json');
   if (existsSync(marker) && statSync(marker).mtimeMs >= statSync(lock).mtimeMs) return;
-  // The output of npm would be forty lines.
+  // Checked before npm, whose own error about a missing permission has forty lines.
   const foreign = foreignCheckout(root);
   if (foreign) {
     console.error(foreign);

@@ -29,7 +29,7 @@ const drivers = {
 const where = { namespace: 'default' };
 const attachedHere = [{ claim: 'default/here-0', node: 'near', state: 'Attached' }] as const;
 
-describe("what a node's token does not reach", () => {
+describe("objects that a node's token can't access", () => {
   let store: ObjectStore;
   let manager: Manager;
   let filter: ObjectFilter;
@@ -80,7 +80,7 @@ describe("what a node's token does not reach", () => {
     return found.map(({ field }) => field);
   };
 
-  it('snapshots of a volume that other nodes may reach, and of an earlier one of its name', () => {
+  it('include snapshots of a volume that other nodes may access, and of an earlier volume of its name', () => {
     const snapshotOf = ({ name, metadata }: Volume, sourceUid = metadata.uid): Snapshot => ({
       ...where,
       name: 's',
@@ -93,24 +93,24 @@ describe("what a node's token does not reach", () => {
     expect(reaches('snapshots', snapshotOf(owned, 'earlier')), 'earlier').to.equal(false);
   });
 
-  it('services that have no instance on it', () => {
+  it('include services that have no instance on the node', () => {
     expect(reaches('services', named('here'))).to.equal(true);
     expect(reaches('services', named('there'))).to.equal(false);
   });
 
-  it('storage classes, to write them', () => {
+  it('include storage classes for writes', () => {
     expect(reaches('storageclasses', named('c'))).to.equal(true);
     for (const verb of ['update', 'delete'])
       expect(reaches('storageclasses', named('c'), verb), verb).to.equal(false);
   });
 
-  it('the handle of a volume whose driver takes credentials', async () => {
+  it('include the handle of a volume whose driver takes credentials', async () => {
     expect(await withheld(owned, { handle: 'h' })).to.deep.equal([]);
     expect(await withheld(cloud, { handle: 'h' })).to.deep.equal(['handle']);
     expect(await withheld(held, { handle: 'h' }), 'attached here').to.deep.equal(['handle']);
   });
 
-  it('attachments for instances of other nodes, and for its own that do not mount the volume', async () => {
+  it('include attachments for instances of other nodes, and for instances that do not mount the volume', async () => {
     const claimed = (claim: string): Partial<Volume> => ({
       attachments: [{ claim, node: 'near', state: 'Reserved' }],
     });
@@ -120,7 +120,7 @@ describe("what a node's token does not reach", () => {
     expect(await withheld(owned, claimed('default/here-0'))).to.deep.equal(['attachments']);
   });
 
-  it('operations of other nodes that attach the same volume, and those of the volume itself', async () => {
+  it('include operations of other nodes that attach the same volume, and those of the volume itself', async () => {
     const share = [
       { claim: 'default/here-0', node: 'near', state: 'Attached' },
       { claim: 'default/there-0', node: 'far', state: 'Reserved' },
@@ -164,7 +164,7 @@ describe("what a node's token does not reach", () => {
     expect(reaches('effectrecords', record(leaving, others))).to.equal(false);
   });
 
-  it('events in other namespaces than what they are about', () => {
+  it('include events in another namespace than that of their object', () => {
     const event = (namespace: string): ApiObject => {
       const regarding = { kind: 'Instance', namespace: 'default', name: 'here-0' };
       return { ...named('e'), namespace, regarding } as ApiObject;

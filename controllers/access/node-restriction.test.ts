@@ -59,7 +59,7 @@ describe("the rights of a node's token", () => {
     await manager.stop(0);
   });
 
-  it('reaches no secret of a class that was created again for another driver', async () => {
+  it('do not include a secret of a class that was created again for another driver', async () => {
     const store = await openStore({ engine: new MemoryEngine() });
     const manager = new Manager({ store });
     const restriction = nodeRestriction(manager, {
@@ -88,7 +88,7 @@ describe("the rights of a node's token", () => {
     await store.close();
   });
 
-  it('reaches no credential of a class beside a whole one of the volume, live or captured', async () => {
+  it('do not include a credential of the class beside a complete one of the volume, live or captured', async () => {
     const store = await openStore({ engine: new MemoryEngine() });
     const manager = new Manager({ store });
     const restriction = nodeRestriction(manager, {
@@ -115,7 +115,7 @@ describe("the rights of a node's token", () => {
     await store.close();
   });
 
-  it('reaches every credential of a class whose driver declares none in advance, beside one of the volume', async () => {
+  it('include every credential of a class whose driver declares none in advance, beside one of the volume', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const manager = new Manager({ store });
     const restriction = nodeRestriction(manager, {

@@ -30,7 +30,7 @@ function refused(
 }
 
 describe('a status write by the node of a volume', () => {
-  it('adds its attachment, reports that it is bound, and removes it', () => {
+  it('may add its attachment, report that the volume is bound, and remove the attachment', () => {
     expect(refused({}, { attachments: [mine] })).to.deep.equal([]);
     const bound = { status: 'Bound', boundClaim: mine.claim, boundNode: 'near' } as const;
     expect(refused({ attachments: [mine] }, { ...bound, formatted: true })).to.deep.equal([]);
@@ -38,7 +38,7 @@ describe('a status write by the node of a volume', () => {
     expect(refused({ ...bound, attachments: [mine] }, free)).to.deep.equal([]);
   });
 
-  it('adds no attachment to a ReadWriteOnce volume that another node has', () => {
+  it('may not add an attachment to a ReadWriteOnce volume that is attached to another node', () => {
     const attachments = [theirs, mine];
     const [refusal, ...more] = refused({ attachments: [theirs] }, { attachments });
     expect(more).to.deep.equal([]);
@@ -47,14 +47,14 @@ describe('a status write by the node of a volume', () => {
     expect(refused(shared, { attachments })).to.deep.equal([]);
   });
 
-  it('adds no attachment to a volume that is being deleted, and takes its own away', () => {
+  it('may not add an attachment to a volume that is being deleted, and may remove its own', () => {
     const deleting = { metadata: { ...metadata, deletionRequestedAt: '2026-01-01T00:00:00Z' } };
     const [refusal] = refused(deleting, { attachments: [mine] });
     expect(refusal).to.contain("the volume is being deleted and can't be attached for default/a-0");
     expect(refused({ ...deleting, attachments: [mine] }, { attachments: [] })).to.deep.equal([]);
   });
 
-  it('neither changes nor removes attachments of another node, regardless of its additions', () => {
+  it('may neither change nor remove attachments of another node', () => {
     const before = { accessMode: 'ReadOnlyMany', attachments: [theirs, mine] } as const;
     const changed: Attachment = { ...theirs, devicePath: '/dev/sda' };
     for (const attachments of [[mine], [changed, mine], [{ ...theirs, node: 'near' }, mine]])
@@ -63,32 +63,32 @@ describe('a status write by the node of a volume', () => {
       );
   });
 
-  it('does not make an attachment again that is being detached', () => {
+  it('may not revert an attachment that is being detached', () => {
     const detaching: Attachment = { ...mine, state: 'Detaching' };
     const [refusal] = refused({ attachments: [detaching] }, { attachments: [mine] });
     expect(refusal).to.contain("default/a-0 is being detached, which can't be reverted");
     expect(refused({ attachments: [detaching] }, { attachments: [] })).to.deep.equal([]);
   });
 
-  it('does not call a volume Available that another node has', () => {
+  it('may not set a volume to Available that is attached to another node', () => {
     const before = { status: 'Bound', attachments: [theirs, mine] } as const;
     const after = { status: 'Available', attachments: [theirs] } as const;
     const [refusal] = refused({ ...before, accessMode: 'ReadOnlyMany' }, after);
     expect(refusal).to.contain('it is attached for default/b-0 on node far');
   });
 
-  it('never says of a formatted volume that it is blank', () => {
+  it('may not reset formatted to false', () => {
     const [refusal] = refused({ formatted: true }, { formatted: false });
     expect(refusal).to.contain('a formatted device is never formatted again');
   });
 
-  it('moves between no phases but those of attaching, whichever of both is another one', () => {
+  it('may change the status only between those of attaching', () => {
     expect(refused({ status: 'Released' }, { status: 'Available' })).to.have.length(1);
     expect(refused({ status: 'Available' }, { status: 'Released' })).to.have.length(1);
     expect(refused({ status: 'Bound' }, { status: 'Stalled' })).to.deep.equal([]);
   });
 
-  it('writes handle and size of what only it reaches, and of nothing else', () => {
+  it('may write handle and size only of a volume that no other node can access', () => {
     const after = { handle: 'h', sizeBytes: '1' };
     expect(refused({}, after, { owned: true })).to.deep.equal([]);
     expect(refused({}, after)).to.have.length(2);
@@ -96,14 +96,14 @@ describe('a status write by the node of a volume', () => {
   });
 });
 
-describe('what a node writes of itself and of its instances', () => {
+describe('a write of its own objects by a node', () => {
   const node = (fields: Partial<Node>): Node => ({ name: 'near', metadata, ...fields });
   const held = (...finalizers: readonly string[]) => ({
     ...node({}),
     metadata: { ...metadata, ...(finalizers.length > 0 ? { finalizers } : {}) },
   });
 
-  it('is neither its labels nor whether it takes instances, also when it makes itself known', () => {
+  it('may not change labels and unschedulable of the node, also when it creates the node', () => {
     for (const before of [undefined, node({})]) {
       expect(withheldOfNode(before, node({ labels: { zone: 'a' } }))).to.have.length(1);
       expect(withheldOfNode(before, node({ unschedulable: true }))).to.have.length(1);
@@ -113,7 +113,7 @@ describe('what a node writes of itself and of its instances', () => {
     expect(withheldOfNode(closed, node({}))).to.have.length(2);
   });
 
-  it("is the removal of its agent's finalizer, and no other", () => {
+  it("may remove its agent's finalizer, and no other", () => {
     const both = held('x/other', agentFinalizer);
     expect(withheldFinalizers(both, held('x/other'))).to.deep.equal([]);
     expect(withheldFinalizers(held(agentFinalizer), held())).to.deep.equal([]);

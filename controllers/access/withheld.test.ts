@@ -30,7 +30,7 @@ function ofSnapshot(before: Partial<Snapshot>, after: Partial<Snapshot>, owned =
   return withheldOfSnapshot(known, { ...known, ...after }, owned).map(({ field }) => field);
 }
 
-describe('what a node writes of a volume whose data it has', () => {
+describe('a status write of a node for a volume whose data is on it', () => {
   const ends: readonly (readonly [VolumePhase, VolumePhase])[] = [
     ['Provisioning', 'Available'],
     ['Provisioning', 'Failed'],
@@ -41,7 +41,7 @@ describe('what a node writes of a volume whose data it has', () => {
     ['Released', 'Failed'],
   ];
   for (const [before, after] of ends)
-    it(`the end of a call: ${before} to ${after}, and of no other volume`, () => {
+    it(`may report the end of a call: ${before} to ${after}, and not for a volume elsewhere`, () => {
       expect(ofVolume({ status: before }, { status: after })).to.deep.equal([]);
       expect(ofVolume({ status: before }, { status: after }, false)).to.deep.equal(['status']);
     });
@@ -55,7 +55,7 @@ describe('what a node writes of a volume whose data it has', () => {
     ['Available', 'Released'],
   ];
   for (const [before, after] of decisions)
-    it(`no decision: ${before} to ${after}`, () => {
+    it(`may not make a decision of the controller: ${before} to ${after}`, () => {
       expect(ofVolume({ status: before }, { status: after })).to.deep.equal(['status']);
     });
 
@@ -74,7 +74,7 @@ describe('what a node writes of a volume whose data it has', () => {
     ]);
   });
 
-  it('a condition of another writer as the node read it, with the generation 0 of an absent one', () => {
+  it('may contain a condition of another writer as the node read it, with generation 0 for an absent one', () => {
     const stored = condition('Resizing', 'False');
     const read = { ...stored, observedGeneration: 0 };
     const grown = condition('FileSystemResizePending', 'False');
@@ -87,7 +87,7 @@ describe('what a node writes of a volume whose data it has', () => {
     ]);
   });
 
-  it('that the data is deleted, only after a request', () => {
+  it('may report that the data is deleted only after a request', () => {
     const done = { conditions: [condition('Deleted', 'True')] };
     const asked = { dataDeletion: { askedAt: '2026-01-01T00:00:00Z', generation: 1 } };
     expect(ofVolume({ ...asked, metadata: deleting }, done)).to.deep.equal([]);
@@ -105,10 +105,10 @@ describe('what a node writes of a volume whose data it has', () => {
   });
 });
 
-describe('what a node writes of a snapshot that is on it', () => {
+describe('a status write of a node for a snapshot that is on it', () => {
   const phases: readonly SnapshotPhase[] = ['Pending', 'Creating', 'Ready', 'Deleting', 'Failed'];
   const ends = ['Creating Ready', 'Creating Failed', 'Ready Failed'];
-  it('the end of a copy, and its loss', () => {
+  it('may report the end of a copy, and its loss', () => {
     for (const before of phases)
       for (const after of phases) {
         const isEnd = before === after || ends.includes(`${before} ${after}`);

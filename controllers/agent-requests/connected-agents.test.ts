@@ -60,7 +60,7 @@ describe('the requests to agents of other nodes', () => {
     );
   }
 
-  it('are answered by the agent of their node, with its input one message at a time', async () => {
+  it('are answered by the agent of their node, which receives the input one message at a time', async () => {
     const ids = await connect('far');
     const opening = agents.open(request('far'));
     await eventually('the id', () => ids.length === 1);
@@ -98,7 +98,7 @@ describe('the requests to agents of other nodes', () => {
     (await opening).close();
   });
 
-  it('go only to the process that registered the node', async () => {
+  it('are sent only to the process that registered the node', async () => {
     expect(await errorOf(connect('far', 'agent-other'))).to.include({ reason: 'OtherAgent' });
     await connect('far');
     await store.updateStatus(nodes, { name: 'far' }, { agentId: 'agent-next', status: 'NotReady' });
@@ -160,7 +160,7 @@ describe('the requests to agents of other nodes', () => {
     (await last).close();
   });
 
-  it('resolve the input that was being taken when the agent disconnects', async () => {
+  it('resolve the input that was being sent when the agent disconnects', async () => {
     const ids = await connect('far');
     const opening = agents.open(request('far'));
     await eventually('the id', () => ids.length === 1);
@@ -197,7 +197,7 @@ describe('the requests to agents of other nodes', () => {
     for (const opening of openings) opening.catch(() => undefined);
   });
 
-  it('are for the service account of the node, whatever rights others have', async () => {
+  it('can be answered only by the service account of their node', async () => {
     const methods = agentVerbs(agents);
     const identities = [{ node: 'other' }, { node: '' }, {}];
     for (const { handler } of methods)

@@ -36,7 +36,7 @@ describe('the first answer', () => {
     return { call, take: () => served.next() };
   }
 
-  it('of an agent that is connected and does nothing is awaited for 45 s, and then its call ends', async () => {
+  it('of an agent that is connected and does not answer is awaited for 45 s, and then the call ends', async () => {
     const { call } = callOf();
     const first = errorOf(call.answers()[Symbol.asyncIterator]().next());
     await clock.advance(44_999);
@@ -61,7 +61,7 @@ describe('the first answer', () => {
     expect(await second).to.include({ reason: 'AgentLost' });
   });
 
-  it('of long work is awaited longer while the agent takes its input', async () => {
+  it('of long work is awaited longer while the agent receives the input', async () => {
     const { call, take } = callOf();
     const patience = { firstMs: 600_000, furtherMs: 90_000 };
     const first = errorOf(call.answers(patience)[Symbol.asyncIterator]().next());
@@ -77,7 +77,7 @@ describe('the first answer', () => {
     expect(await first).to.include({ reason: 'AgentSilent' });
   });
 
-  it('of long work, reported by the agent, is followed by its reports', async () => {
+  it('of long work that the agent reports is followed by its reports, each awaited for 90 s', async () => {
     const { call } = callOf({ progress: 'a' }, { begun: true }, { progress: 'b' });
     const answers = call.answers({ firstMs: 600_000, furtherMs: 90_000 })[Symbol.asyncIterator]();
     const before: unknown[] = [];
@@ -90,7 +90,7 @@ describe('the first answer', () => {
     expect(String(await last)).to.contain('did not answer within 90 s');
   });
 
-  it('of an agent that reports no work is awaited after each text as long as the first', async () => {
+  it('of an agent that does not report that work began is awaited after each text as long as the first', async () => {
     const { call } = callOf({ progress: 'a' });
     const answers = call.answers({ firstMs: 600_000, furtherMs: 90_000 })[Symbol.asyncIterator]();
     await answers.next();

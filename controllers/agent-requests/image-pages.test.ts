@@ -19,7 +19,7 @@ const many = (count: number): readonly NodeImage[] =>
     ...{ origin: undefined, usedAt: undefined, users: [], labels: {} },
   }));
 
-describe('the images of a node that has more than one answer can hold', () => {
+describe('the images of a node that do not fit into one answer', () => {
   let present: readonly NodeImage[];
   const images = {
     node: 'far',
@@ -95,7 +95,7 @@ describe('the images of a node that has more than one answer can hold', () => {
     expect(ids).to.deep.equal(before.filter((_, index) => index !== 15));
   });
 
-  it('are all in one answer to a server of an earlier release, which asks for no page, or refused', async () => {
+  it('are all in one answer to a server of an earlier release, which requests no page, or are refused', async () => {
     present = many(2_000);
     expect(idsOf((await answered({})).items)).to.deep.equal(idsOf(present));
     expect(await answered({ limit: 0, pageToken: '' })).to.not.have.property('nextPageToken');
@@ -132,7 +132,7 @@ describe('the images of a node that has more than one answer can hold', () => {
     expect(answer.removed).to.have.length.within(1_000, 10_000);
   });
 
-  it('are refused with a token or a limit that is none', () => {
+  it('are refused for an invalid token or limit', () => {
     for (const [request, words] of [
       [{ pageToken: 'x' }, /pageToken: is not of a list of images/],
       [{ limit: -1 }, /limit: -1 must be from 0 to 10000/],

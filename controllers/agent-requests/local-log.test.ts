@@ -3,7 +3,7 @@ import type { Availability, LogLine } from '../agent/index.js';
 import { PlayedRuntime } from '../testing/played-runtime.js';
 import { localLog, localPrevious } from './local-log.js';
 
-/** Has no engine, before or while a log is read. */
+/** A runtime whose engine is unavailable, before or while a log is read. */
 class UnavailableRuntime extends PlayedRuntime {
   readonly #opens: boolean;
 

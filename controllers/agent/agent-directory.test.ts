@@ -28,7 +28,7 @@ describe('the directory of an agent', () => {
   }
   const close = async (): Promise<void> => opened.pop()?.release();
 
-  it('is of one process at a time, which knows that those before it have ended', async () => {
+  it('belongs to one process at a time, which knows that earlier ones have ended', async () => {
     const { life: first } = await open('a');
     const refusal = await open('a').catch((error: StatusError) => error.reason);
     expect(refusal).to.equal('DirectoryLocked');

@@ -52,7 +52,7 @@ describe('a restored cluster', () => {
     return openStore({ engine });
   }
 
-  it('as a copy has a cluster id of its own, and a record of each volume and snapshot', async () => {
+  it('as a copy has a cluster id of its own, and records each volume and snapshot as foreign', async () => {
     await using first = await original();
     await using store = await copied('copy');
     expect(store.clusterId).to.not.equal(first.clusterId);

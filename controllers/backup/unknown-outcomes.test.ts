@@ -92,7 +92,7 @@ describe('a backup of a volume that was provisioned and used after it', () => {
       }
     });
 
-  it('keeps the data if a deletion of remains was open in the backup, and the driver refuses the parameters of then', async () => {
+  it('keeps the data if a deletion of remains was open in the backup, and the driver refuses the earlier parameters', async () => {
     const meanwhile = async (world: StorageWorld): Promise<void> => {
       world.driver.failsOn = {};
       world.driver.slow = { delete: 100 };

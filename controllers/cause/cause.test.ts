@@ -62,8 +62,8 @@ const instanceWith = (object: Instance, volumes: readonly Volume[]) =>
 const told = (cause: Cause | undefined) =>
   cause && { object: cause.object, message: cause.message, path: cause.path.join(' > ') };
 
-describe('the cause of what does not run', () => {
-  it('is the volume behind the instance behind the service, where that says something', () => {
+describe('the cause of an object that is not ready', () => {
+  it('is the volume behind the instance behind the service, if it has a reason', () => {
     const refused = volume({ conditions: [unmet('Provisioned', 'class c does not exist')] });
     const cause = { object: 'Volume infra/v', message: 'class c does not exist' };
     const path = 'Instance default/s-0 > Volume infra/v';
@@ -74,7 +74,7 @@ describe('the cause of what does not run', () => {
     expect(told(instanceWith(instance(), [refused]))).to.deep.equal({ ...cause, path });
   });
 
-  it('is the snapshot that a volume is made from', () => {
+  it('is the snapshot from which a volume is restored', () => {
     const waits = { ...unmet('Provisioned', 'is Failed'), reason: 'SnapshotNotReady' };
     const copied = volume({ source: { snapshot: 'copy' }, conditions: [waits] });
     const copy: Snapshot = {
@@ -129,7 +129,7 @@ describe('the cause of what does not run', () => {
       expect(ofVolume(own, user)?.message).to.equal(message);
     });
 
-    it('is not what an instance lacks that uses the volume, or another one', () => {
+    it('is not what an instance lacks apart from the volume', () => {
       expect(ofVolume(usable, instance({ conditions: [unmet('Ready', 'no image')] }))).to.equal(
         undefined,
       );
@@ -164,7 +164,7 @@ describe('the cause of what does not run', () => {
     });
   });
 
-  it('is the instance where its volumes are usable or silent, and the service where all are silent', () => {
+  it('is the instance if its volumes are usable or have no reason, and the service if it has no instance', () => {
     const own = 'Instance default/s-0: volume infra/v is Pending';
     const line = (cause: Cause | undefined) => cause && `${cause.object}: ${cause.message}`;
     for (const silent of [volume(), volume({ status: 'Bound' })])
@@ -181,7 +181,7 @@ describe('the cause of what does not run', () => {
     expect(instanceWith(lost, [])?.message).to.equal('its node is silent');
   });
 
-  it('is an instance that ended before one that is on its way, and none that is ready', () => {
+  it('is an instance that ended before one that is starting, and none that is ready', () => {
     const ended = { name: 's-2', ordinal: 2, status: 'Failed', template: {} } as const;
     const all = [
       instance({ conditions: [met] }),
@@ -234,7 +234,7 @@ describe('the cause of what does not run', () => {
     expect(messageOf({ ...failed, status: 'Bound' })).to.equal(undefined);
   });
 
-  it('of a volume that an instance waits for is the refusal of its attach, with a remedy that stops no holder here', () => {
+  it('of a volume that an instance waits for is the refusal of its attach, with a remedy that stops no holder on this node', () => {
     const operation = { startedAt: '', nextTryAt: '', outcome: 'InUse', message: 'is at server 7' };
     const waited = volume({
       status: 'Available',
@@ -253,7 +253,7 @@ describe('the cause of what does not run', () => {
     expect(problemOfStorage({ ...waited, attachments: attached })).to.equal(undefined);
   });
 
-  it('of a volume that is in use is what it goes through: its growth, its deletion', () => {
+  it('of a volume that is in use is its operation in progress: its growth, its deletion', () => {
     const grows = { ...unmet('Resizing', 'to 2 bytes: no'), status: 'True' as const };
     const bound = volume({ status: 'Bound', conditions: [{ ...grows, reason: 'Unsupported' }] });
     expect(problemOfStorage(bound)?.reason).to.equal('Unsupported');
@@ -269,7 +269,7 @@ describe('the cause of what does not run', () => {
     expect(problemOfStorage({ ...leaving, conditions: [waits] })?.message).to.equal('is used');
   });
 
-  it('is nothing for a service that runs as it is written, and something for one that is not seen yet', () => {
+  it('is empty for a service that runs as specified, and not for one that is not observed yet', () => {
     const runs = { ...service, conditions: [met] };
     expect(serviceWith(runs, [instance()], [])).to.equal(undefined);
     const later = { ...runs, metadata: { ...metadata, generation: 2 } };

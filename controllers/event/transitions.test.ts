@@ -19,7 +19,7 @@ const condition = (type: string, status: Condition['status'], reason: string, me
 });
 
 describe('events of transitions', () => {
-  it('a new object in its first state is no news, and neither is the same state again', () => {
+  it('a new object in its first state causes no event, and neither does an unchanged state', () => {
     expect(transitionsOf(undefined, at('Pending'), ['Failed'])).to.deep.equal([]);
     expect(transitionsOf(at('Running'), at('Running'), ['Failed'])).to.deep.equal([]);
   });
@@ -46,7 +46,7 @@ describe('events of transitions', () => {
     ]);
   });
 
-  it('another failure in the same state is a warning with its own words', () => {
+  it('another failure in the same state is a warning with its own message', () => {
     const before = at('Failed', { reason: 'Quota', failureMessage: 'first' });
     const after = at('Failed', { reason: 'Quota', failureMessage: 'second' });
     expect(transitionsOf(before, after, ['Failed'])).to.deep.equal([

@@ -143,7 +143,7 @@ describe('the bound of concurrent commands', () => {
     expect(await next.end).to.deep.equal(ended);
   }
 
-  it('is that of both methods, and the end of a command makes room', async () => {
+  it('is that of both methods, and the end of a command admits another one', async () => {
     const calls = await full();
     await expectFull();
     runtime.commands[0]?.end();
@@ -151,7 +151,7 @@ describe('the bound of concurrent commands', () => {
     await expectRoomForOne();
   });
 
-  it('leaves room for other accounts, of which each gets a part of the rest', async () => {
+  it('leaves a part to other accounts, of which each gets a part of the rest', async () => {
     await full();
     const started = async (account: string): Promise<number> => {
       const before = runtime.commands.length;
@@ -178,14 +178,14 @@ describe('the bound of concurrent commands', () => {
   });
 
   for (const index of [0, 1])
-    it(`has room after a caller of ${index === 0 ? 'Exec' : 'Run'} left`, async () => {
+    it(`admits a command after a caller of ${index === 0 ? 'Exec' : 'Run'} disconnected`, async () => {
       const calls = await full();
       calls[index]?.leave();
       await calls[index]?.end;
       await expectRoomForOne();
     });
 
-  it('has room after a command was ended by an invalid message', async () => {
+  it('admits a command after one was ended by an invalid message', async () => {
     const further = new Promised();
     const [first] = await full(further);
     further.send({ signal: 'SIGNONE' });

@@ -119,7 +119,7 @@ describe('the bounds of the loads of images', () => {
   };
 
   for (const [how, end] of Object.entries(endings))
-    it(`are two at a time, and ${how} makes room for another one`, async () => {
+    it(`are two at a time, and ${how} admits another one`, async () => {
       const [first, second] = await running();
       const third = await load().end;
       expect(third).to.include({ code: 'ResourceExhausted', reason: 'TooManyLoads' });

@@ -7,7 +7,7 @@ import { nodes } from '../node/kind.js';
 import { imageVerbs } from './verbs.js';
 
 describe('images of a server whose node has no container runtime', () => {
-  it('are refused with the way out, and those of other nodes are not', async () => {
+  it('are refused with the remedy, and those of other nodes are not', async () => {
     const store = await openStore({ engine: new MemoryEngine() });
     await store.create(nodes, { name: 'far' });
     const parts = { store, clock: new FakeClock() } as unknown as ApiParts;

@@ -24,7 +24,7 @@ const resolver = {
 } as unknown as ParameterResolver;
 
 describe('the check of a class whose secret is missing', () => {
-  it('names the secret, and no other cause: the driver would use another credential', async () => {
+  it('names the secret, and does not call the driver, which would use another credential', async () => {
     const store = await openStore({ engine: new MemoryEngine() });
     const played = await new PlayedDriver().registry().get('played');
     const asked: string[] = [];
@@ -65,7 +65,7 @@ describe('the check of a class whose secret is missing', () => {
 });
 
 describe('the check of a class that names no zone', () => {
-  it('asks the driver about the zone that a volume would get from a node', async () => {
+  it('checks the zone that a volume would get from a node', async () => {
     const zone = 'svc.io/zone';
     const store = await openStore({ engine: new MemoryEngine() });
     const played = new PlayedDriver();

@@ -28,14 +28,14 @@ describe('a second resource of an object', () => {
     expect(isSameResource(resource(paths[0]), resource(paths[1], '8'))).to.equal(true);
   });
 
-  it('is compared with the one in use, which any class of the driver may see', async () => {
+  it('is compared with the one in use, which any class of the driver may list', async () => {
     const found = await resourceOf([callOf(['far']), callOf(['near'])], 'near');
     expect(found.handle).to.equal('near');
     const none = await resourceOf([callOf(['far'])], 'near').catch((error: unknown) => error);
     expect(none).to.include({ kind: 'NotFound' });
   });
 
-  it('is not judged for a driver of this machine, whose handles may change', () => {
+  it('is not compared for a driver of this machine, whose handles may change', () => {
     expect(hasProviderHandles(callOf([]))).to.equal(true);
     expect(hasProviderHandles(callOf([], ''))).to.equal(false);
   });

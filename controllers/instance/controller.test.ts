@@ -28,7 +28,7 @@ import { instanceController } from './controller.js';
 
 const namespace = 'default';
 
-describe('what is on a node', () => {
+describe('instances and volumes on a node', () => {
   let clock: FakeClock;
   let store: ObjectStore;
   /** The store of the instance controller and the node controller. Their commits can be overtaken. */
@@ -116,7 +116,7 @@ describe('what is on a node', () => {
     await store.updateStatus(nodes, { name: 'n' }, { status: 'Ready', conditions: ready }, { uid });
   };
 
-  it('is unknown once the node is silent, and says which command takes the node out of the cluster', async () => {
+  it('are unknown once the node is silent, with the command that removes the node', async () => {
     await clock.advance(300_000);
     expect((await node())?.status, 'while it tells of itself').to.equal('Ready');
     await silence();
@@ -138,7 +138,7 @@ describe('what is on a node', () => {
     expect(driver.calls).to.not.include('detach');
   });
 
-  it('is taken from a node that was deleted: first its volumes, then its instances', async () => {
+  it('are released from a node that was deleted: first its volumes, then its instances', async () => {
     await silence();
     driver.failsOn = { detach: 'Unavailable' };
     await store.deleteByName(nodes, { name: 'n' });
@@ -157,7 +157,7 @@ describe('what is on a node', () => {
     expect(await instance()).to.equal(undefined);
   });
 
-  it('stays on a node that was deleted while it is alive', async () => {
+  it('are kept on a node that was deleted while it sends heartbeats', async () => {
     await store.deleteByName(nodes, { name: 'n' });
     await clock.advance(600_000);
     expect((await node())?.status).to.equal('Ready');
@@ -165,7 +165,7 @@ describe('what is on a node', () => {
     expect((await instance())?.metadata.deletionRequestedAt).to.equal(undefined);
   });
 
-  it('stays on a node that is recreated before it counts as gone', async () => {
+  it('are kept on a node that is recreated before it counts as gone', async () => {
     await silence();
     for (const name of ['n', 'n']) {
       await store.deleteByName(nodes, { name });
@@ -177,7 +177,7 @@ describe('what is on a node', () => {
     expect((await instance())?.metadata.deletionRequestedAt).to.equal(undefined);
   });
 
-  it('is not silent when its heartbeat comes right before that is written', async () => {
+  it('are not unknown if a heartbeat arrives right before that is written', async () => {
     await silence();
     const isVerdict = (operation: Operation) =>
       operation.op === 'updateStatus' && operation.kind.kind === nodes.kind;
@@ -215,7 +215,7 @@ describe('what is on a node', () => {
       expect(raceCount).to.equal(1);
     };
 
-    it('keeps an instance whose node makes itself known right before its deletion', async () => {
+    it('keeps an instance whose node registers right before its deletion', async () => {
       race(isDeletion, () => store.create(nodes, { name: 'n' }));
       await goes();
       expect((await instance())?.metadata.deletionRequestedAt).to.equal(undefined);

@@ -66,7 +66,7 @@ describe('the output of a followed instance', () => {
     ]);
   });
 
-  it('ends with a remark if none replaces it', async () => {
+  it('ends with a line about it if none replaces it', async () => {
     const first = await create();
     follow(first);
     await pass();
@@ -76,7 +76,7 @@ describe('the output of a followed instance', () => {
     expect(found).to.deep.equal([first.metadata.uid, 'instance "default/web-0" was deleted']);
   });
 
-  it('ends without a remark with its log, or if its reader leaves', async () => {
+  it('ends without that line with its log, or if its reader disconnects', async () => {
     const first = await create();
     follow(first, true);
     await done;

@@ -63,7 +63,7 @@ describe('the output of instances on several nodes', () => {
     ]);
   });
 
-  it('is refused with the command to type there if all of it is on another node', async () => {
+  it('is refused with the command to run there if all of it is on another node', async () => {
     const error = await refusalOf(answers('near', { name: 'web-1' }));
     expect(error).to.be.instanceOf(StatusError);
     expect(error).to.include({ code: 'FailedPrecondition', reason: 'AgentNotConnected' });

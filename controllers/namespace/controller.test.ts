@@ -81,7 +81,7 @@ describe('a namespace that is being deleted', () => {
     await settle();
   };
 
-  it('leaves a volume alone that is bound from another namespace, and says who uses it', async () => {
+  it('does not delete a volume that is bound from another namespace, and reports its user', async () => {
     await createVolume({ status: 'Bound', boundClaim: 'till/web-0', attachments });
     await store.create(secrets, { namespace: 'shop', name: 's', data: {} });
     await deleteNamespace();
@@ -98,7 +98,7 @@ describe('a namespace that is being deleted', () => {
     );
   });
 
-  it('leaves a volume alone that is only reserved so far', async () => {
+  it('does not delete a volume that is only reserved so far', async () => {
     const [attachment] = attachments;
     await createVolume({
       status: 'Available',
@@ -108,7 +108,7 @@ describe('a namespace that is being deleted', () => {
     expect((await store.get(volumes, key))?.metadata.deletionRequestedAt).to.equal(undefined);
   });
 
-  it('leaves a snapshot alone that a volume of another namespace waits to be made from', async () => {
+  it('does not delete a snapshot from which a volume of another namespace waits to be restored', async () => {
     const source = { namespace: 'shop', name: 's' };
     await store.create(snapshots, { ...source, source: { volume: 'v' } });
     const copy = { namespace: 'till', name: 'copy' };
@@ -183,7 +183,7 @@ describe('a namespace that is being deleted', () => {
     expect(told).to.contain(`Volume "w" is Available: ${message}; the disk does not answer`);
   });
 
-  it('stays while something is made in it at the same time, and clears that too', async () => {
+  it('is kept while an object is created in it at the same time, and deletes that too', async () => {
     raced.overtake(
       ({ op }) => op === 'update',
       () => createVolume({ status: 'Available' }),
@@ -195,7 +195,7 @@ describe('a namespace that is being deleted', () => {
     expect(await namespace()).to.equal(undefined);
   });
 
-  it('leaves alone what is in a namespace that was made again under the name meanwhile', async () => {
+  it('does not delete objects of a namespace that was recreated under the name meanwhile', async () => {
     const settings = { namespace: 'shop', name: 'settings' };
     await store.create(configmaps, { ...settings, data: { of: 'the first' } });
     let uid: string | undefined;
@@ -230,7 +230,7 @@ describe('a namespace that is being deleted', () => {
     expect(second?.conditions, 'what the first waited for').to.equal(undefined);
   });
 
-  it('leaves a volume alone that is bound right before its deletion', async () => {
+  it('does not delete a volume that is bound right before its deletion', async () => {
     await createVolume({ status: 'Available' });
     const bound = { status: 'Bound', boundClaim: 'till/web-0', attachments } as const;
     raced.overtake(
@@ -265,7 +265,7 @@ describe('a namespace that is being deleted', () => {
       expect(await remaining()).to.include({ status: 'True' });
     });
 
-  it('waits without asking the store again and again', async () => {
+  it('waits without polling the store', async () => {
     await createVolume({ status: 'Bound', boundClaim: 'till/web-0', attachments });
     await deleteNamespace();
     const { metadata } = (await namespace())!;

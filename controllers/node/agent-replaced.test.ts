@@ -77,7 +77,7 @@ describe('two processes that register as the agent of one node', () => {
     return state;
   }
 
-  it('the newer one waits while the older one is heard of, and takes its place once that is silent', async () => {
+  it('the newer one waits while the older one sends heartbeats, and replaces it once that is silent', async () => {
     let cut = false;
     const reach = cutOff(() => cut);
     await agent('older', undefined, reach).start();
@@ -110,7 +110,7 @@ describe('two processes that register as the agent of one node', () => {
     expect(replaced).to.have.lengthOf(1);
   });
 
-  it('one of two that find a silent node at the same moment becomes its agent', async () => {
+  it('one of two that observe a silent node at the same moment becomes its agent', async () => {
     await store.create(nodes, { name, address: '10.0.0.9' });
     await store.updateStatus(nodes, { name }, { agentId: 'gone' });
     const raced = overtakenStore(store);
@@ -178,7 +178,7 @@ describe('two processes that register as the agent of one node', () => {
     expect(await node()).to.include({ agentId: 'newer', status: 'Ready' });
   });
 
-  it('one that waits is ended by the signal, and has said nothing', async () => {
+  it('one that waits is ended by the signal, and has written nothing', async () => {
     await agent('older').start();
     const ending = new AbortController();
     const waiting = agent('newer');

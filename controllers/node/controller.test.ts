@@ -60,7 +60,7 @@ describe('a node that is Ready and sends no heartbeats', () => {
     );
   });
 
-  it('is given the whole time again after the store was full, which refuses heartbeats too', async () => {
+  it('has the full time again after the store was full, which refuses heartbeats too', async () => {
     await store.create(nodes, { name: 'n' });
     await store.updateStatus(nodes, { name: 'n' }, { status: 'Ready' });
     const error = new StatusError({
@@ -78,7 +78,7 @@ describe('a node that is Ready and sends no heartbeats', () => {
     expect((await store.get(nodes, { name: 'n' }))?.status).to.equal('NotReady');
   });
 
-  it('is given the whole time again when it is another one of the name', async () => {
+  it('has the full time again if it was recreated', async () => {
     await store.create(nodes, { name: 'n' });
     await store.updateStatus(nodes, { name: 'n' }, { status: 'Ready' });
     await clock.advance(defaultPolicy.nodeSilentMs - 1_000);

@@ -58,7 +58,7 @@ describe('the instances that use a node as of a commit', () => {
     expect(await names(cached)).to.deep.equal([[], ['y']]);
   });
 
-  it('include one whose volume the cache has in an earlier place, or not yet', async () => {
+  it('include one whose volume is stale or missing in the cache', async () => {
     await settleIn('b');
     const cached = await store.get(volumes, key('v'));
     await settleIn('a');

@@ -21,7 +21,7 @@ describe('the node of an instance', () => {
     metadata,
   });
 
-  it('takes a ready, schedulable node that matches, else says why none', () => {
+  it('is a ready, schedulable node that matches; if there is none, the reason is returned', () => {
     const all = [
       node('a', { status: 'NotReady' }),
       node('b', { unschedulable: true }),

@@ -40,7 +40,7 @@ describe('an instance with a volume that is not provisioned yet', () => {
     expect(reason(nodes, unprovisioned({ fsType: 'xfs' }))).to.equal('placed on n1');
   });
 
-  it('waits when no node is there, with the reason of each node', () => {
+  it('waits if no node is in that place, with the reason of each node', () => {
     expect(reason(nodes.slice(0, 2), unprovisioned({ region: 'fra1' }))).to.equal(
       '2 of 2 nodes are ready, 2 of them schedulable, 2 match its nodeSelector, but volume default/v is reachable only from nodes with {svc.io/region=fra1}: node "n1" has no label svc.io/region; node "n2" has svc.io/region=nyc1',
     );

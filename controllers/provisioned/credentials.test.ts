@@ -30,7 +30,7 @@ describe('the credentials of a volume', () => {
     const merged = (driver: Driver, ofClass: Parameters, own: Parameters): Parameters =>
       mergedParameters(driver, { region: 'r', ...ofClass }, own);
 
-    it('are used alone if they are whole, in each of their forms', () => {
+    it('are used alone if they are complete, in each of their forms', () => {
       expect(merged(tokens, { apiToken: 'c' }, { apiTokenSecretRef: 'a/b' })).to.deep.equal({
         ...{ region: 'r', apiTokenSecretRef: 'a/b' },
       });

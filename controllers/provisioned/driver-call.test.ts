@@ -75,7 +75,7 @@ describe('the parameters of a driver call', () => {
     expect(await called(undefined, both, { apiToken: 'old' })).to.deep.equal(both);
   });
 
-  it("are the node's where class and volume name none (specification section 9.2)", async () => {
+  it("include the node's credential if class and volume have none (specification section 9.2)", async () => {
     const node = { apiTokenSecretRef: 'infra/node' };
     expect(await called({ region: 'fra1' }, {}, {}, node)).to.deep.equal({
       region: 'fra1',

@@ -15,7 +15,7 @@ import { volumeFinalizer } from '../volume/admission.js';
 import { operationsOf, releaseObject } from './operations.js';
 
 describe('an object that its controller releases', () => {
-  it('is the one that was read: another one of the same name keeps its finalizer', async () => {
+  it('loses its finalizer only if it is the one that was read: another one of its name keeps it', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const key = { namespace: 'default', name: 'v' };
     const size = { storageClassName: 'c', size: '1Gi', accessMode: 'ReadWriteOnce' } as const;
@@ -70,7 +70,7 @@ describe('the operations of a volume on several nodes', () => {
     expect(await names()).to.deep.equal([]);
   });
 
-  it('are moot when it goes, whichever node began them; what is no operation of a driver is not', async () => {
+  it('are dropped when it is removed, regardless of their node; other effects are not', async () => {
     const txn: ReconcileContext['txn'] = (work) => runTxn(store, work);
     await on('a').set('attach', 'op-a');
     const others = operationIds({ ...ports(), key: 'default/v' }, volumes, volume);

@@ -64,7 +64,7 @@ describe('the owner of a volume', () => {
       expect(ownerOf(volume)).to.deep.equal(owner);
     });
 
-  it('has to do with the node of the data and with those that hold it', () => {
+  it('concerns the node of the data and those to which it is attached', () => {
     expect(
       nodesOf({ ...home, attachments: [held('b', 'Attached'), held('b', 'Reserved', 'x')] }),
     ).to.deep.equal(['a', 'b']);

@@ -16,7 +16,7 @@ describe('the reasons of conditions', () => {
     of(() => setCondition([], { ...told, reason: String('NoNodeFits') }, ''));
   });
 
-  it('have a remedy where something is not as it should be: without one they do not compile', () => {
+  it('have a remedy if a condition is not met: without one they do not compile', () => {
     const remedy = () => run('kedge cast file.yaml', 'do it');
     expect(unmet('a meaning', remedy).remedy).to.equal(remedy);
     // @ts-expect-error no remedy
@@ -25,7 +25,7 @@ describe('the reasons of conditions', () => {
     unmet('a meaning', () => ({ type: 'run', text: 'look at the log' }));
   });
 
-  it('StorageRootOfOtherCluster: each refused cluster gets a directory of its own', () => {
+  it('StorageRootOfOtherCluster: the remedy names another directory for each refused cluster', () => {
     const of = (cluster: string) =>
       reasonTable.StorageRootOfOtherCluster.remedy({
         kind: 'Node',
@@ -37,7 +37,7 @@ describe('the reasons of conditions', () => {
     expect(of('three')).to.equal('kedged --local-volume-root /srv/v-three');
   });
 
-  it('InUse: an instance is not told to stop itself when its volume is held elsewhere', () => {
+  it('InUse: the remedy is not a stop of the instance itself if its volume is in use elsewhere', () => {
     const named = { namespace: 'default', metadata: {} };
     const volume = { ...named, name: 'data', attachments: [{ claim: 'default/web-0', node: 'n' }] };
     const of = (name: string) =>
@@ -55,7 +55,7 @@ describe('the reasons of conditions', () => {
     expect(of('other-0')).to.include({ type: 'run' });
   });
 
-  it('VolumeInUse: the node of a holder that is silent comes back or is deleted, and its service is not stopped', () => {
+  it('VolumeInUse: the remedy for a holder on a silent node is to delete the node, not to stop the service', () => {
     const of = (status: string) =>
       reasonTable.VolumeInUse.remedy({
         kind: 'Instance',

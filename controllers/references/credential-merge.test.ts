@@ -16,14 +16,14 @@ describe('the parameters of a class and its volume, with credentials of each for
     const whole: readonly (readonly string[])[] = declared.whole;
     const ofClass = { region: 'r', ...valuesOf(keys, 'class') };
 
-    it(`${name}: each whole credential of a volume is used alone`, () => {
+    it(`${name}: each complete credential of a volume is used alone`, () => {
       for (const set of whole) {
         const own = valuesOf(set, 'own');
         expect(mergeWithClass(declared, ofClass, own)).to.deep.equal({ region: 'r', ...own });
       }
     });
 
-    it(`${name}: without a whole one, or with empty values, those of the class complete it`, () => {
+    it(`${name}: without a complete one, or with empty values, those of the class complete it`, () => {
       const parts = keys.filter((key) => !whole.some((set) => set.length === 1 && set[0] === key));
       for (const own of [...parts.map((key) => ({ [key]: 'own' })), {}, { fsType: 'xfs' }])
         expect(mergeWithClass(declared, ofClass, own)).to.deep.equal({ ...ofClass, ...own });

@@ -23,7 +23,7 @@ const withoutClass = (object: NeededOf): readonly string[] =>
   secretsWithoutClass(object, cloudCredentials);
 
 describe('the secrets that driver calls need', () => {
-  it('are those of a whole credential of the volume, and those of other parameters', () => {
+  it('are those of a complete credential of the volume, and those of other parameters', () => {
     const object = { driver, namespace: 'default', parameters: pair, driverParameters: ofClass };
     expect(withClass(object, ofClass)).to.deep.equal(['default/place', ...own]);
     expect(withoutClass(object)).to.deep.equal(['default/place', ...own]);

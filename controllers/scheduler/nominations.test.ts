@@ -46,7 +46,7 @@ describe('an instance that is nominated for a node', () => {
     expect(await nominated('y')).to.equal('a1');
   };
 
-  it('keeps the room from others, which say so, and gets it once its volume is provisioned', async () => {
+  it('reserves its room, which others report, and gets it once its volume is provisioned', async () => {
     await nominee();
     await cluster.instance('x', exclusive);
     const { conditions, node } = (await found('x')) ?? {};

@@ -40,7 +40,7 @@ const freed: readonly Freed[] = [
     change: ({ store }) => store.updateStatus(nodes, { name: 'n' }, { status: 'Ready' }),
   },
   {
-    title: 'no node is schedulable, and one is opened',
+    title: 'no node is schedulable, and one is uncordoned',
     before: (c) => c.node('n', { unschedulable: true }),
     change: async ({ store }) => {
       const node = await store.get(nodes, { name: 'n' });
@@ -89,7 +89,7 @@ const freed: readonly Freed[] = [
     change: relabel,
   },
   {
-    title: 'its volume is where no node is, and turns out to be elsewhere',
+    title: 'its volume is where no node is, and is observed elsewhere',
     template: { volumes: [claim] },
     before: async (c) => {
       await c.node('n', { labels: { [zone]: 'b' } });
@@ -109,7 +109,7 @@ const freed: readonly Freed[] = [
     change: ({ store }) => store.deleteByName(volumes, { namespace, name: 'v' }),
   },
   {
-    title: 'the class of its volume allows no node, and the volume is made',
+    title: 'the class of its volume allows no node, and the volume is provisioned',
     template: { volumes: [claim] },
     before: async (c) => {
       await c.node('n', { labels: { [zone]: 'b' } });
@@ -119,7 +119,7 @@ const freed: readonly Freed[] = [
     change: (c) => c.at('v', { [zone]: 'b' }),
   },
   {
-    title: 'the class of its volume allows no node, and is widened',
+    title: 'the class of its volume allows no node, and its topologies are extended',
     template: { volumes: [claim] },
     before: async (c) => {
       await c.node('n', { labels: { [zone]: 'b' } });

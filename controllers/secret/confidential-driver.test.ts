@@ -45,7 +45,7 @@ describe('redaction', () => {
     expect(long.holds('h-1')).to.equal(false);
   });
 
-  it('replaces the longer of two values that hold each other', () => {
+  it('replaces the longer of two values of which one contains the other', () => {
     const both = new Redaction({ a: 'secret:a/a', b: 'secret:b/b' }, { a: 'abcd', b: 'abcdef' });
     expect(both.text('abcdef')).to.equal(mask);
   });
@@ -127,7 +127,7 @@ describe('a driver as controllers call it', () => {
     expect(shownHandle('vol-1')).to.equal('vol-1');
   });
 
-  it('passes on what a driver says of a class, without confidential values', async () => {
+  it('returns what a driver reports about a class, without confidential values', async () => {
     const row = { permission: 'hostPath /srv/hidden', state: 'ok', needed: 'it' } as const;
     const asked: Driver = {
       ...driver,

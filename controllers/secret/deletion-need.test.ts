@@ -43,7 +43,7 @@ describe('a secret of a namespace that is being deleted', () => {
     expect(await isNeeded('second', volume(), snapshots)).to.equal(true);
   });
 
-  it('is not needed by a volume with a value of its own, of another driver, or that stays', async () => {
+  it('is not needed by a volume with a value of its own, of another driver, or that is not being deleted', async () => {
     expect(await isNeeded('second', volume({ parameters: { token: 'own' } }))).to.equal(false);
     expect(await isNeeded('second', volume({ driver: 'other' }))).to.equal(false);
     expect(await isNeeded('second', volume({ metadata }))).to.equal(false);
@@ -58,7 +58,7 @@ describe('a secret of a namespace that is being deleted', () => {
     expect(await isNeeded('second', captured, volumes, { driver: 'other' })).to.equal(true);
   });
 
-  it('is not needed by a volume with a whole credential of its own', async () => {
+  it('is not needed by a volume with a complete credential of its own', async () => {
     const ofClass = { driver: 'cloud3-block', parameters: { sessionToken: 'secret:second/key' } };
     const needed = (own: Volume['parameters']): Promise<boolean> =>
       isNeeded(

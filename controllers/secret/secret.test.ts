@@ -40,7 +40,7 @@ const secret = (data: Record<string, string>, name = 's'): Secret => ({
 });
 
 describe('sensitive literals', () => {
-  it('are sealed once: a copy of a stored one stays, and what only looks like one is a literal', () => {
+  it('are sealed once: a copy of a stored one is kept, and a text that only looks like one is a literal', () => {
     const [first] = [sealParameters({ apiToken: 'x', region: 'r' }, sealing())!];
     expect(first.region).to.equal('r');
     expect(sealParameters(first, sealing())).to.deep.equal(first);

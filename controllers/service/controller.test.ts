@@ -167,7 +167,7 @@ describe('a service and its instances', () => {
     expect(kept?.metadata.deletionRequestedAt).to.equal(undefined);
   });
 
-  it('a volume that took the name of one that was scaled away is left alone', async () => {
+  it('a volume that has the name of one that was scaled away is not deleted', async () => {
     const retention = { whenScaled: 'delete' } as const;
     await store.create(services, {
       ...key,
@@ -195,7 +195,7 @@ describe('a service and its instances', () => {
     expect(namesake?.metadata.deletionRequestedAt).to.equal(undefined);
   });
 
-  it('are made in several transactions where there are many', async () => {
+  it('are created in several transactions if there are many', async () => {
     await createService(300);
     expect(await made()).to.have.length(300);
     expect((await store.list(volumes)).items).to.have.length(300);
@@ -222,7 +222,7 @@ describe('a service and its instances', () => {
     expect([volume?.size, volume?.ownerService]).to.deep.equal(['5Gi', undefined]);
   });
 
-  it('none is made for a service that is deleted at the same time', async () => {
+  it('none is created for a service that is deleted at the same time', async () => {
     raced.overtake(
       ({ op }) => op === 'create',
       () => store.deleteByName(services, key),
@@ -270,7 +270,7 @@ describe('a service and its instances', () => {
     expect(instance?.conditions?.[0]).to.include({ type: 'Scheduled', reason: 'NoNodeFits' });
   });
 
-  it('none is bound to a node that is closed at the same time', async () => {
+  it('none is bound to a node that is cordoned at the same time', async () => {
     raced.overtake(
       (operation) => operation.op === 'update' && operation.kind.kind === 'Instance',
       async () => {
@@ -293,7 +293,7 @@ describe('a service and its instances', () => {
     expect(instance?.node).to.equal(undefined);
   });
 
-  it('none is bound to a node when its volume turns out to be on another one at the same time', async () => {
+  it('none is bound to a node if its volume is observed on another one at the same time', async () => {
     const name = { namespace: 'default', name: 'data-db-0' };
     const { metadata } = (await store.get(nodes, { name: 'n' }))!;
     await store.update(nodes, { name: 'n', labels: { zone: 'here' }, metadata });

@@ -84,7 +84,7 @@ describe('service plan', () => {
     expect(plan({ service: gone, instances: [] }).finish).to.equal(true);
   });
 
-  it('makes what is missing, by stable names', () => {
+  it('creates missing objects by stable names', () => {
     const planned = plan({ service, instances: [] });
     expect(planned.createVolumes.map((v) => v.name)).to.deep.equal(['data-s-0', 'data-s-1']);
     expect(planned.createInstances).to.deep.equal([0, 1]);
@@ -175,7 +175,7 @@ describe('service plan', () => {
     const replaced = (instances: readonly Instance[]) =>
       plan({ service: three, instances }).deleteInstances.map((i) => i.ordinal);
 
-    it('waits for what is new and not ready: a broken template takes one replica down', () => {
+    it('waits for new instances that are not ready: a broken template takes one replica down', () => {
       const instances = [stale(0), stale(1), instance(2, unready)];
       expect(replaced(instances)).to.deep.equal([]);
       expect(plan({ service: three, instances }).waitsFor).to.equal(2);
@@ -197,7 +197,7 @@ describe('service plan', () => {
     });
   });
 
-  it('hands a changed time until ready on to its instances, and replaces none for it', () => {
+  it('writes a changed minReadySeconds to its instances, and replaces none for it', () => {
     const patient = { ...service, minReadySeconds: 30 };
     const planned = plan({
       service: patient,
@@ -261,7 +261,7 @@ describe('mount paths (rule 2)', () => {
       expect(mountPathProblem(path)).to.be.a('string');
     });
   for (const path of ['/etc/app', '/process', '/data', '/database', '/system'])
-    it(`${path} is fine`, () => {
+    it(`${path} is accepted`, () => {
       expect(mountPathProblem(path)).to.equal(undefined);
     });
   it('are compared in one form', () => {
@@ -281,7 +281,7 @@ describe('mounts of a service (rules 1 and 2)', () => {
   const fields = (mounts: Pick<Service, 'volumes' | 'secretMounts' | 'configmapMounts'>) =>
     mountViolations({ ...service, ...mounts }).map(({ field }) => field);
 
-  it('volumes may lie in each other, but nothing in or around files that can not be written to', () => {
+  it('volumes may be nested, but nothing in or around read-only files', () => {
     expect(fields({ volumes: [volume('/data'), volume('/data/sub', 'w')] })).to.deep.equal([]);
     for (const [path, other, overlap] of [
       ['/data', '/data/sub', true],
@@ -300,7 +300,7 @@ describe('mounts of a service (rules 1 and 2)', () => {
     }
   });
 
-  it('says every violation of every list at once', () => {
+  it('reports every violation of every list at once', () => {
     const found = fields({
       volumes: [volume('data'), volume('/proc/x')],
       secretMounts: [{ name: 's', mountPath: '/etc' }],

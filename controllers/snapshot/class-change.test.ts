@@ -34,13 +34,13 @@ describe('a snapshot whose deletion fails because of its class', () => {
     await settle();
   }
 
-  it('goes as soon as the class is mended', async () => {
+  it('is removed as soon as the class is corrected', async () => {
     await change({});
     expect(await world.store.get(snapshots, key)).to.equal(undefined);
     expect(world.driver.calls).to.include('deleteSnapshot');
   });
 
-  it('goes as soon as the class is created again', async () => {
+  it('is removed as soon as the class is created again', async () => {
     await world.store.deleteByName(storageClasses, { name: 'c' });
     await world.store.create(storageClasses, {
       name: 'c',

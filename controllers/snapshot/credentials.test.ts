@@ -74,7 +74,7 @@ describe('the credentials of a snapshot', () => {
     expect(world.driver.tokenOf('deleteSnapshot')).to.equal('renewed');
   });
 
-  it('are tried again once its volume has others of its own', async () => {
+  it('cause a retry once its volume has others of its own', async () => {
     await world.createVolume({ parameters: { token: 'own' } });
     refuse();
     await create();
@@ -129,7 +129,7 @@ describe('the credentials of a snapshot', () => {
     expect((await snapshot())?.driverParameters).to.deep.equal({ token: 'of-the-class' });
   });
 
-  it('are tried again once the class has one less', async () => {
+  it('cause a retry once the class has one less', async () => {
     world.driver.sensitiveParameters = ['token', 'session'];
     await setClass({ token: 'good', session: 'ended' });
     await world.createVolume();
@@ -150,7 +150,7 @@ describe('the credentials of a snapshot', () => {
     expect(world.driver.tokenOf('deleteSnapshot')).to.equal('own');
   });
 
-  it('are tried again once the class has others, as a literal or in another secret', async () => {
+  it('cause a retry once the class has others, as a literal or in another secret', async () => {
     await world.writeSecret('second', 'good');
     await setClass({ token: 'first' });
     await world.createVolume();
@@ -166,7 +166,7 @@ describe('the credentials of a snapshot', () => {
     expect(world.driver.tokenOf('createSnapshot')).to.equal('good');
   });
 
-  it('are tried again once a secret changes that the class refers to since the volume was provisioned', async () => {
+  it('cause a retry once a secret changes to which the class refers since the volume was provisioned', async () => {
     await world.writeSecret('first', 'good');
     await world.writeSecret('second', 'bad');
     await setClass({ token: 'secret:first/key' });
@@ -180,7 +180,7 @@ describe('the credentials of a snapshot', () => {
     expect(await snapshot()).to.include({ status: 'Ready' });
   });
 
-  it('are tried once if the class has other labels alone', async () => {
+  it('cause no retry if only the labels of the class changed', async () => {
     await world.createVolume();
     refuse();
     await create();

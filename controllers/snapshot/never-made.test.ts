@@ -8,7 +8,7 @@ import { snapshotFinalizer } from './admission.js';
 
 const key = { namespace: 'default', name: 's' };
 
-describe('a snapshot that was never made', () => {
+describe('a snapshot that was never created', () => {
   let world: StorageWorld;
   beforeEach(async () => {
     world = await StorageWorld.start();
@@ -30,7 +30,7 @@ describe('a snapshot that was never made', () => {
     await settle();
   };
 
-  it('says which secret is missing, and holds nothing of its source', async () => {
+  it('reports which secret is missing, and does not block its source', async () => {
     expect(await snapshot()).to.include({ status: 'Failed', reason: 'InvalidParameters' });
     expect((await snapshot())?.failureMessage).to.contain('secret default/token does not exist');
     expect((await world.volume())?.snapshotsInFlight ?? []).to.deep.equal([]);
@@ -52,7 +52,7 @@ describe('a snapshot that was never made', () => {
     expect(world.driver.calls).to.deep.equal(['provision']);
   });
 
-  it('is made when the secret appears', async () => {
+  it('is created when the secret is created', async () => {
     await world.writeSecret('token', 'again');
     expect(await snapshot()).to.include({ status: 'Ready', handle: 's' });
     expect(world.driver.tokenOf('createSnapshot')).to.equal('again');
@@ -106,14 +106,14 @@ describe('a snapshot that was never made', () => {
     });
 });
 
-describe('a snapshot of a volume that was not made', () => {
+describe('a snapshot of a volume that was not provisioned', () => {
   let world: StorageWorld;
   beforeEach(async () => {
     world = await StorageWorld.start();
   });
   afterEach(() => world.stop());
 
-  it('says what its source fails with now', async () => {
+  it('reports the present failure of its source', async () => {
     world.driver.failsOn = { provision: 'PermissionDenied' };
     await world.createVolume({ parameters: { token: 'secret:token/key' } });
     await world.store.create(snapshots, { ...key, source: { volume: 'v' } });
@@ -172,7 +172,7 @@ describe('a snapshot that its provider has no room for', () => {
     });
   });
 
-  it('is tried again for as long as it is wanted', async () => {
+  it('is retried', async () => {
     expect(await world.store.get(snapshots, key)).to.include({ status: 'Creating' });
     world.driver.failsOn = {};
     await world.clock.advance(60_000);

@@ -47,7 +47,7 @@ function refused(outcome: string, message = ''): Partial<Snapshot> & { readonly 
 }
 
 describe('snapshot plan', () => {
-  it('S2 says why its source is not there', () => {
+  it('S2 reports why its source is not available', () => {
     const failed: Volume = { ...source, status: 'Failed', failureMessage: 'quota exceeded' };
     expect(planSnapshot(situation({}, { source: failed }))).to.deep.include({
       message:
@@ -222,7 +222,7 @@ describe('snapshot plan', () => {
       expect(planSnapshot(given).type).to.equal(expected);
     });
 
-  it('has an answer for every phase, wanted or deleted', () => {
+  it('has an answer for every phase, deleted or not', () => {
     const named = transitions.flatMap((t) => [t.from, t.to]);
     const phases = new Set(named.filter((phase): phase is SnapshotPhase => phase !== 'None'));
     expect(phases.size).to.equal(5);
@@ -231,7 +231,7 @@ describe('snapshot plan', () => {
         expect(planSnapshot(situation({ status, deleting })).type).to.be.a('string');
   });
 
-  it('an event a phase does not know is refused', () => {
+  it('an event that a phase does not have is refused', () => {
     // @ts-expect-error the phase Ready has no such event
     expect(() => nextPhase('Ready', 'completed')).to.throw('Ready');
     expect(nextPhase('Creating', 'completed')).to.equal('Ready');

@@ -7,7 +7,7 @@ const key = { namespace: 'default', name: 's' };
 const hourMs = 3_600_000;
 
 describe('the probes of a snapshot', () => {
-  it('are background calls, which are repeated when the budget has room', async () => {
+  it('are background calls, which are repeated when the budget permits it', async () => {
     const world = await StorageWorld.start();
     await world.createVolume();
     await world.store.create(snapshots, { ...key, source: { volume: 'v' } });

@@ -8,7 +8,7 @@ import { type Snapshot, snapshots } from './kind.js';
 const key = { namespace: 'default', name: 's' };
 const hour = 3_600_000;
 
-/** Answers that say nothing about an earlier call. */
+/** Answers that do not show the outcome of an earlier call. */
 const kinds = [
   'Unavailable',
   'InvalidParameters',

@@ -44,7 +44,7 @@ describe('allowedTopologies', () => {
     expect(topologyAllows([{ matchLabels: { toString: 'x' } }], {})).to.equal(false);
   });
 
-  it('a volume is made where its class allows it: here if possible, else at the first node by name', () => {
+  it('a volume is provisioned where its class allows it: here if possible, else at the first node by name', () => {
     const storageClass: StorageClass = {
       name: 'c',
       driver: 'd',

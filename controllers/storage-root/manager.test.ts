@@ -63,7 +63,7 @@ describe('the manager of a storage root', () => {
     await rm(base, { recursive: true, force: true });
   });
 
-  it('makes and marks it at the first use', async () => {
+  it('creates and marks it at the first use', async () => {
     expect(await names()).to.deep.equal(['.kedge']);
     const mark = await readFile(join(path, '.kedge/cluster-id'), 'utf8');
     expect(mark).to.equal(`${store.clusterId}\n`);
@@ -145,7 +145,7 @@ describe('the manager of a storage root', () => {
     expect(await manager.probe()).to.include({ reason: 'StorageRootOfOtherCluster' });
   });
 
-  it('refuses every one of many uses at once when the mark goes meanwhile', async () => {
+  it('refuses each of many concurrent uses if the mark is removed meanwhile', async () => {
     await names();
     await rm(join(path, '.kedge/cluster-id'));
     const uses: Promise<DriverError>[] = [];
@@ -181,7 +181,7 @@ describe('the manager of a storage root', () => {
     expect(await manager.probe()).to.deep.equal({ type: 'ready' });
   });
 
-  it('adopts a directory of before that holds what the store places there', async () => {
+  it('adopts an unmarked directory that contains the data which the store places there', async () => {
     const volume = await store.create<Volume, 'Namespaced', unknown>(volumes, {
       name: 'data',
       namespace: 'default',

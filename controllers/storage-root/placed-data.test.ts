@@ -6,7 +6,7 @@ import { snapshots } from '../snapshot/kind.js';
 import { volumes } from '../volume/kind.js';
 import { placedIn } from './placed-data.js';
 
-describe('what the store places in the root of a node', () => {
+describe('the data that the store places in the root of a node', () => {
   let store: ObjectStore;
   beforeEach(async () => {
     store = await openStore({ engine: new MemoryEngine() });
@@ -32,7 +32,7 @@ describe('what the store places in the root of a node', () => {
   const labels = async (): Promise<readonly string[]> =>
     (await placedIn(store, { node: 'n1', driver: 'local' })).map(({ label }) => label).sort();
 
-  it('leaves out volumes and snapshots of other nodes, and snapshots that could be of any', async () => {
+  it('excludes volumes and snapshots of other nodes, and with several nodes snapshots of unknown ones', async () => {
     await createSnapshot('here', await createVolume('v1', 'n1'));
     await createSnapshot('there', await createVolume('v2', 'n2'));
     await createSnapshot('orphan', '0f6cbd92-1c31-4a3a-9c0e-111111111111');
@@ -43,7 +43,7 @@ describe('what the store places in the root of a node', () => {
     expect(await labels()).to.deep.equal(mine);
   });
 
-  it('leaves out a volume whose data was found missing before, and no other that is Failed', async () => {
+  it('excludes a volume that was lost, and no other that is Failed', async () => {
     await createVolume('lost', 'n1');
     await createVolume('failed', 'n1');
     for (const [name, reason] of [

@@ -19,7 +19,7 @@ describe('a storage root', () => {
     expect(refused).to.have.property('message').that.contains('theirs').and.contains('ours');
   });
 
-  it('is made at the first start only', () => {
+  it('is created at the first start only', () => {
     expect(plan({})).to.deep.equal({ type: 'make' });
     for (const situation of [{ recorded: true }, { placed: [volume] }]) {
       const refused = plan(situation);
@@ -31,7 +31,7 @@ describe('a storage root', () => {
     }
   });
 
-  it('without a mark is adopted once, when it holds what the store places there', () => {
+  it('without a mark is adopted once, if it contains the data which the store places there', () => {
     for (const entry of [uid, `${uid}.img`])
       expect(plan({ found: unmarked(entry, 'else'), placed: [volume] }).type).to.equal('adopt');
     const refused = [
@@ -46,7 +46,7 @@ describe('a storage root', () => {
       .that.contains('does not contain volume default/b');
   });
 
-  it('without a mark is adopted where the store places nothing and nothing of others is in it', () => {
+  it('without a mark is adopted if the store places nothing there and it contains no other data', () => {
     const ours = unmarked('lost+found', 'snapshots', uid, `.deleting-${uid}`, `.making-${uid}.img`);
     for (const found of [unmarked(), ours]) expect(plan({ found }).type).to.equal('adopt');
     const refused = plan({ found: unmarked('photos') });

@@ -7,7 +7,7 @@ interface Value {
   close(): Promise<void>;
 }
 
-/** Openings that end when the test lets them. */
+/** Openings that end when the test requests it. */
 function world(): {
   readonly openings: SharedOpening<Value>;
   readonly begun: Value[];

@@ -9,7 +9,7 @@ describe("the refusals of cloud1-volume's provider", () => {
       expect(row.source).not.to.equal('');
     });
 
-  it('403 for a quota is no missing scope', () => {
+  it('403 for a quota is not a missing scope', () => {
     const quota = { status: 403, code: 'forbidden', message: 'volume limit exceeded' };
     expect(rowOf(cloud1Errors, quota)?.kind).to.equal('QuotaExceeded');
     const scope = { status: 403, code: 'forbidden', message: 'You do not have access' };

@@ -89,7 +89,7 @@ describe('the default credentials of cloud4-disk', () => {
     expect(message).to.contain('file of the credentials (GOOGLE_APPLICATION_CREDENTIALS)');
   });
 
-  it('say that the metadata server did not answer if no source has any, and wait for it', async () => {
+  it('report that the metadata server did not answer if no source has any, and are retried', async () => {
     const none = 'Could not load the default credentials. Browse to https://cloud.google.com/docs';
     const { authorizations } = withDefaults([() => Promise.reject(new Error(none))]);
     const { kind, message } = await failureOf(authorizations.of(defaultIdentity, signal));
@@ -109,7 +109,7 @@ describe('the default credentials of cloud4-disk', () => {
       .and.not.contain("'secret'");
   });
 
-  it('name a project: an unreachable metadata server of an instance is no missing one', async () => {
+  it('name a project: an unreachable metadata server of an instance is not a missing one', async () => {
     const away = withDefaults([]).authorizations;
     expect((await failureOf(away.projectOfNode(signal))).kind).to.equal('InvalidParameters');
     const instance = withDefaults([], { getGCPResidency: () => true }).authorizations;

@@ -21,7 +21,7 @@ describe("the refusals of cloud4-disk's provider", () => {
     expect(refusalOf(401, short, '').code).to.equal('UNAUTHENTICATED');
   });
 
-  it('the page of a gateway is quoted without tags, and its 404 and 403 say nothing of disks', () => {
+  it('the page of a gateway is quoted without tags, and its 404 and 403 are not about disks', () => {
     const page = '<html><style>p {}</style><title>Error 404</title><p>not <b>here</b></html>';
     for (const status of [403, 404, 502]) {
       const refusal = refusalOf(status, undefined, page);
@@ -30,7 +30,7 @@ describe("the refusals of cloud4-disk's provider", () => {
     }
   });
 
-  it('403 for a rate, a quota or a disabled interface is no missing permission', () => {
+  it('403 for a rate, a quota or a disabled interface is not a missing permission', () => {
     const kindOf = (code: string, message: string) =>
       rowOf(cloud4Errors, { status: 403, code, message })?.kind;
     expect(kindOf('rateLimitExceeded', 'Rate Limit Exceeded')).to.equal('Throttled');
@@ -39,7 +39,7 @@ describe("the refusals of cloud4-disk's provider", () => {
     expect(kindOf('forbidden', "Required 'compute.disks.get'")).to.equal('CredentialsRejected');
   });
 
-  it('a failed operation has the words, the code and the remedy of its row', () => {
+  it('a failed operation has the message, the code and the remedy of its row', () => {
     const code = 'ZONE_RESOURCE_POOL_EXHAUSTED';
     const error = operationError({ status: 503, code, message: 'no room' }, 'operation-1');
     expect(error.kind).to.equal('QuotaExceeded');

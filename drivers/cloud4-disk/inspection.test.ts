@@ -5,7 +5,7 @@ import { allPermissions } from './permissions.js';
 import type { Requests } from './requests.js';
 
 describe('the check of a class of cloud4-disk whose package is not installed', () => {
-  it('names the package, asks nothing, and does not report that the endpoint did not answer', async () => {
+  it('names the package, makes no request, and does not report that the endpoint did not answer', async () => {
     const words = 'driver cloud4-disk needs the package, which is not installed; run: install it';
     const asked = (): never => expect.fail('the provider was asked');
     const requests = {

@@ -104,7 +104,7 @@ describe('paths that no local-host volume may reach', () => {
     expect(await refusalOf(join(base, 'free/own'))).to.equal('');
   });
 
-  it('the real path of a denied link counts too', async () => {
+  it('the real path of a denied link is denied too', async () => {
     await rm(join(base, 'run/engine.sock'));
     await mkdir(join(base, 'elsewhere'));
     await writeFile(join(base, 'elsewhere/real.sock'), '');

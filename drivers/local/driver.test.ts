@@ -82,7 +82,7 @@ describe('local driver', () => {
     expect(await readdir(root)).to.deep.equal([]);
   });
 
-  it('never leaves its root, whatever the handle is', async () => {
+  it('never leaves its root, regardless of the handle', async () => {
     const outside = join(base, 'precious');
     await mkdir(outside);
     for (const handle of [outside, '/', `${root}/../precious`, '/etc']) {

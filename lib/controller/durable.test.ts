@@ -105,7 +105,7 @@ describe('controller with a store', () => {
     expect(runs[0]).to.equal(`added Lamp hall@${made.metadata.resourceVersion}`);
   });
 
-  it('retries a transaction after a conflict, with the state of then', async () => {
+  it('retries a transaction after a conflict, with the present state', async () => {
     let interfered = false;
     await store.create(lamps, { ...lamp, on: true });
     const seen: (boolean | undefined)[] = [];

@@ -61,7 +61,7 @@ class PlayedSource implements ListWatch<ApiObject> {
 }
 
 describe('an informer on a source with cursors', () => {
-  it('resumes with the whole cursor of its last list or batch', async () => {
+  it('resumes with the whole cursor of its last list or batch of events', async () => {
     const source = new PlayedSource([lamp('a', 1)], 4, '4.one');
     await using informer = new SharedInformer({ source, name: 'lamps', clock: new FakeClock() });
     informer.start();

@@ -38,7 +38,7 @@ const digits = (max: number): fc.Arbitrary<string> =>
   fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 1, maxLength: max });
 
 describe('quantities', () => {
-  it('are exact, fractions rounded up to the unit, whatever their suffix', () => {
+  it('are exact, with fractions rounded up to the unit, for every suffix', () => {
     fc.assert(
       fc.property(
         digits(20),

@@ -72,7 +72,7 @@ function licences(inputs, copied) {
   return texts.join(`\n${'-'.repeat(80)}\n\n`);
 }
 
-/** Optional peers are bundled, whether they are installed or not. */
+/** The bundle contains the optional peers, so the check whether they are installed is omitted. */
 const peersAreBundled = {
   name: 'peers are bundled',
   setup(setup) {

@@ -31,7 +31,7 @@ Depends: nodejs (>= 20.19), util-linux, bsdutils, mount
 Recommends: e2fsprogs
 Suggests: xfsprogs
 Description: Services with their storage on one machine
- kedged runs services, makes the volumes that they claim and mounts them.
+ kedged runs services, provisions the volumes that they claim and mounts them.
  kedge is its command line. Data is in /var/lib/kedge.
  .
  Debian 12 has an older nodejs: version 20.19 or newer is at https://nodejs.org

@@ -1,5 +1,5 @@
-// Packs the packages for npm: the library's packages, and @kedge/cmd with Kedge's own packages inside it, so that
-// it installs without a registry that has them.
+// Packs the packages for npm: those that @kedge/cmd depends on, and @kedge/cmd with these inside it, so that it installs
+// without a registry that has them.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -52,7 +52,7 @@ export interface DaemonOptions {
   readonly prepare?: (data: string) => Promise<void>;
 }
 
-/** Runs a program to its end. */
+/** Runs a program in the project's root to its end; `env` is added to the environment of this process. */
 export function finish(
   command: string,
   args: readonly string[],
@@ -85,7 +85,7 @@ export class TestDaemon {
     this.#options = options;
   }
 
-  /** Starts a daemon and creates its first token, unless the options exclude that. */
+  /** Starts a daemon, and creates its first token unless the options exclude that. */
   static async start(options: DaemonOptions = {}): Promise<TestDaemon> {
     const daemon = new TestDaemon(
       await mkdtemp(join(options.parent ?? tmpdir(), 'kedge-test-')),
@@ -200,7 +200,7 @@ export class TestDaemon {
       );
   }
 
-  /** Ends the process with a signal; resolves to its exit code. */
+  /** Ends the process with a signal; resolves to its exit code, or null if a signal ended it or it had ended before. */
   async end(signal: NodeJS.Signals): Promise<number | null> {
     const child = this.#child;
     if (!child || child.exitCode !== null || child.signalCode !== null) return null;
@@ -211,7 +211,7 @@ export class TestDaemon {
     return ended;
   }
 
-  /** Resolves when the API answers, for example after a restart. */
+  /** Resolves when the API answers with any status, for example after a restart. */
   async answering(): Promise<void> {
     await eventually('kedged to answer', async () => (await this.rest('GET', '/')).status > 0);
   }
@@ -260,7 +260,7 @@ export class TestDaemon {
     return (await this.ok('GET', path)).items as Record<string, unknown>[];
   }
 
-  /** Server-sent events of a path until `enough` returns true. */
+  /** Server-sent events of a path until `enough` returns true, the stream ends, or the connection breaks. */
   async events(
     path: string,
     lastEventId: string | undefined,

@@ -107,7 +107,7 @@ describe('a volume and its class', () => {
     expect((await put({ size: '2Gi' })).status).to.equal(200);
   });
 
-  it('one that no driver was called for can name another class once its own was deleted', async () => {
+  it('a volume for which no driver was called can name another class once its own was deleted', async () => {
     await orphan('local', {}, {});
     expectViolation(
       await put({}),
@@ -119,19 +119,19 @@ describe('a volume and its class', () => {
     expect(mended.body).to.include({ storageClassName: 'local' });
   });
 
-  it('one that a driver was called for keeps its class', async () => {
+  it('a volume for which a driver was called keeps its class', async () => {
     await orphan('local', {}, { driver: 'local', status: 'Provisioning' });
     expectViolation(await put({ storageClassName: 'local' }), 'storageClassName', /is immutable/);
   });
 
-  it('a snapshot of one whose driver is not registered names the driver', async () => {
+  it('a snapshot of a volume whose driver is not registered is refused by the name of the driver', async () => {
     await orphan('local', {}, provisioned('elsewhere'));
     const snapshot = { name: 's', source: { volume: 'v' } };
     const answer = await api.rest('POST', '/v1/namespaces/default/snapshots', snapshot);
     expectViolation(answer, 'source.volume', /driver elsewhere, which is not registered/);
   });
 
-  it('a snapshot of one without its class is validated by the captured driver', async () => {
+  it('a snapshot of a volume without its class is validated by the captured driver', async () => {
     await orphan('local-host', {}, provisioned('local-host', { hostPath: '/data/x' }));
     const snapshot = { name: 's', source: { volume: 'v' } };
     const answer = await api.rest('POST', '/v1/namespaces/default/snapshots', snapshot);

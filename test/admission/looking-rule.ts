@@ -82,12 +82,12 @@ export const hostClassWithoutPath: WriteCall = {
 };
 export const snapshot = { name: 'snap', source: { volume: 'v' } };
 
-/** Makes requests that must succeed. */
+/** Makes requests one after the other with all rights. @throws Error unless each succeeds */
 export async function all(api: ValidatedApi, ...writes: readonly WriteCall[]): Promise<void> {
   for (const { method, path, body } of writes) await api.ok(method, path, body);
 }
 
-/** Writes status fields like a controller. */
+/** Writes status fields over REST with all rights, like a controller. */
 export async function status(
   api: ValidatedApi,
   plural: string,

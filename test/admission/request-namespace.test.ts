@@ -104,7 +104,7 @@ describe('a request is parsed once: over gRPC, of every method with a namespace'
     }
 
   for (const method of methods.filter(({ route }) => route?.path.includes('{name}')))
-    it(`${method.id} without a name acts on nothing`, async () => {
+    it(`${method.id} without a namespace and a name acts on nothing`, async () => {
       const code = await call(method, requestOf(method, { namespace: 'other' }));
       expect(code).to.equal(status.INVALID_ARGUMENT);
       for (const { name } of touched) expect(name).to.not.equal('undefined');

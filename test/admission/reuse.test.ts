@@ -26,7 +26,7 @@ describe('reuse of a Released volume', () => {
     expect(await api.store.get(volumes, key)).to.include({ status: 'Released' });
   });
 
-  it('makes one with a handle Available', async () => {
+  it('of one with a handle makes it Available', async () => {
     await reachState(api.store, volumes, key, 'Released', { driver: 'local', handle: 'h' });
     expect(await api.ok('POST', `${path}/v:reuse`, {})).to.include({ status: 'Available' });
   });

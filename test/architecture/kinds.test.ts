@@ -18,7 +18,7 @@ const methods = methodTable(schemas, 'api', allKinds);
 
 /** Fields of every kind, which the guide to kinds describes. */
 const common = ['name', 'namespace', 'labels', 'metadata'];
-/** Its fields are those of a service. */
+/** Not checked: its fields are those of a service. */
 const copied = 'api.Instance.Template';
 
 /** The fields of a message and of the messages in it that have no comment, by full name. */
@@ -54,7 +54,7 @@ describe('every kind', () => {
       if (kind.scope === 'Namespaced') expect(fields).to.include('namespace');
     });
 
-    it(`${kind.kind} can be read, listed and deleted, over gRPC and REST, under its plural`, () => {
+    it(`${kind.kind} has its methods over gRPC and REST, under its plural`, () => {
       const verbs = mine.map((m) => m.standard?.verb);
       expect(verbs).to.include.members(['Get', 'List', 'Delete', 'Watch']);
       // Created by their service, and immutable because the token is shown once.
@@ -67,7 +67,7 @@ describe('every kind', () => {
       }
     });
 
-    it(`${kind.kind} is in the OpenAPI document, on a reference page, and readable with a policy`, () => {
+    it(`${kind.kind} is in the OpenAPI document, on a reference page, and in policy readonly unless confidential`, () => {
       const { paths } = openApiDocument(schemas, methods) as { paths: Record<string, unknown> };
       const list = mine.find((m) => m.standard?.verb === 'List')?.route?.path ?? '';
       expect(paths).to.have.property(list);
@@ -90,7 +90,7 @@ describe('every kind', () => {
     });
   }
 
-  it('every method has a route, except methods with a request stream, and aliases', () => {
+  it('every method has a route, except bidirectional streams and AdminBootstrap', () => {
     for (const service of schemas.services('api'))
       for (const method of service.methods.filter(
         (m) => m.methodKind !== 'bidi_streaming' && m.name !== 'AdminBootstrap',
@@ -106,7 +106,7 @@ describe('every kind', () => {
       for (const { resources } of rules) expect(resources).to.deep.equal(['*']);
   });
 
-  it('built-in policies name resources that exist or are planned', () => {
+  it('built-in policies name kinds, their parts, and resources of services without a kind', () => {
     // Not kinds: the answers of their services have other sources.
     const planned = [
       ...['logs', 'health', 'images', 'exec', 'keys', 'driverchecks', 'noderequests'],

@@ -19,11 +19,11 @@ type Beyond<A, B, Names extends string> = Same<
   { readonly names: Names }
 >;
 
-/** Fields that only the store has, for no client. */
+/** Stored fields that the API does not have. */
 type HiddenOfUser = 'policyUids' | 'nodeUid';
 type HiddenOfToken = 'subjectUid' | 'makerUid' | 'secretHash';
 
-/** Each line compiles only if it is so. */
+/** A line accepts `true` only if the types are the same. */
 interface Checks {
   readonly metadata: Same<ObjectMeta, libraryKinds.ObjectMeta>;
   readonly condition: Same<Condition, libraryKinds.Condition>;
@@ -31,7 +31,7 @@ interface Checks {
   readonly policy: Same<Policy, libraryKinds.Policy>;
   readonly user: Same<Omit<User, HiddenOfUser>, libraryKinds.User>;
   readonly hiddenOfUser: Beyond<User, libraryKinds.User, HiddenOfUser>;
-  // The token itself is an answer of its creation alone.
+  // Only the response to its creation contains the token itself.
   readonly token: Same<Omit<Token, HiddenOfToken>, Omit<libraryKinds.Token, 'token'>>;
   readonly hiddenOfToken: Beyond<Token, libraryKinds.Token, HiddenOfToken>;
 }

@@ -32,7 +32,7 @@ function built(path: string): string {
   return `${folder}/dist/${path.slice(folder.length + 1).replace(/\.ts$/, '.js')}`;
 }
 
-describe('the parts that the suites are run in', () => {
+describe('the parts in which the suites run', () => {
   it('contain every test file of the repository once', () => {
     const { stdout } = evaluate('console.log(JSON.stringify([...unitParts(), ...suiteParts()]))');
     const specs = (JSON.parse(stdout) as readonly Part[]).flatMap((part) => part.specs);
@@ -41,7 +41,7 @@ describe('the parts that the suites are run in', () => {
     expect(specs).to.include.members(listed.trim().split('\n').map(built));
   });
 
-  it('whose files run apart have a process for each file, and their sum', async () => {
+  it('with files that run apart have a process for each file, and one sum', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'kedge-parts-'));
     try {
       const specs = ['one', 'two'].map((name) => join(folder, `${name}.test.mjs`));

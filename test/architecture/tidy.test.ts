@@ -6,7 +6,7 @@ import { root } from '../acceptance/daemon.js';
 import { benchmarks } from '../bench/benchmarks.js';
 import { soaks } from '../soak/suites.js';
 
-/** Patterns that files must not contain; each rule has a sample that breaks it. */
+/** A rule for files, with a sample that breaks it. */
 interface Rule {
   readonly name: string;
   readonly files: RegExp;
@@ -17,7 +17,7 @@ interface Rule {
 const lines = (text: string, pattern: RegExp): string[] =>
   text.split('\n').filter((line) => pattern.test(line));
 
-/** The anchor of a heading. */
+/** The anchors of the headings of a document. */
 function anchorsOf(file: string, path: string, text: string): ReadonlySet<string> {
   const content = file === path ? text : readFileSync(join(root, file), 'utf8');
   const headings = lines(content.replaceAll(/```[^]*?```/g, ''), /^#+ /);
@@ -64,7 +64,7 @@ const namesOf: Readonly<Record<string, readonly string[]>> = {
 
 const rules: readonly Rule[] = [
   {
-    name: 'file names say what is inside',
+    name: 'no file is named after utils, helpers, types, misc or common',
     files: /\.ts$/,
     problems: (path) => (/(^|\/)(utils?|helpers?|types|misc|common)\.ts$/.test(path) ? [path] : []),
     bad: ['lib/utils.ts', ''],
@@ -198,12 +198,12 @@ describe('tidiness', () => {
         );
       expect(found).to.deep.equal([]);
     });
-    it(`${rule.name} (the rule sees)`, () => {
+    it(`${rule.name} (the rule detects a breach)`, () => {
       expect(rule.problems(...rule.bad)).to.have.length.greaterThan(0);
     });
   }
 
-  it('one version everywhere', () => {
+  it('cmd/version.ts has the version of cmd/package.json', () => {
     const { version } = JSON.parse(readFileSync(join(root, 'cmd/package.json'), 'utf8')) as {
       version: string;
     };

@@ -37,7 +37,7 @@ function makeIpc(options: string): string {
   return /\d+/.exec(said)?.[0] ?? '';
 }
 
-/** What the machine has that no container may reach: a process, listeners, shared memory and System V objects. */
+/** Resources of the machine that no container may reach: a process, listeners, shared memory and System V objects. */
 export class AttackMachine {
   /** Variables of attack scripts. */
   readonly variables: Readonly<Record<string, string>>;

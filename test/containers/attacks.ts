@@ -88,7 +88,7 @@ const ofMachineRoot: readonly Attack[] = [
   { name: 'ptrace', script: call('101, 16, $ENV{VICTIM} + 0, 0, 0') },
 ].map((attack) => ({ ...attack, measure: 'capabilities, with the processes of the machine' }));
 
-/** Made possible by capabilities that the engine does not give. */
+/** Attacks that need capabilities which a container does not have by default. */
 const ofCapabilities: readonly Attack[] = [
   {
     name: 'capabilities beyond the default',
@@ -213,7 +213,7 @@ const others: readonly Attack[] = [
     measure: 'a closed descriptor',
   },
   {
-    name: 'the working directory of what started it',
+    name: 'the working directory of the process that started it',
     script:
       'for p in self 1; do for up in "" /../../../../../../..; do cat /proc/$p/cwd$up$DATA/kek && exit 0; done; done; exit 1',
     measure: 'a closed descriptor',

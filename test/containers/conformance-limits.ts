@@ -47,7 +47,7 @@ export function limitConformance(workloads: LimitedWorkloads): void {
     expect(await outputOf(shell(`${script}; kill $(jobs -p)`, {}))).to.include('all');
   });
 
-  it('a limited workload that does not listen is killed after its grace, with what left its session', async () => {
+  it('a limited workload that ignores SIGTERM is killed after its grace period, with processes of other sessions', async () => {
     const script = "trap '' TERM; setsid sleep 611 & echo up; while :; do sleep 0.05; done";
     const spec = shell(script, { limits: { memoryBytes: 2 ** 26, pids: 50 } });
     await runtime().start(spec);

@@ -105,9 +105,9 @@ describe('a container service with volumes', function () {
     const beat = () => readFile(join(own, 'beat'), 'utf8');
     await daemon.end('SIGKILL');
     const told = await beat();
-    await eventually('the container to go on', async () => (await beat()) !== told);
+    await eventually('the container to continue', async () => (await beat()) !== told);
     await daemon.run();
-    const after = await eventually('the instance to be seen again', async () => {
+    const after = await eventually('the instance to be observed again', async () => {
       const body = await instance('app-0');
       return body.status === 'Running' ? body : undefined;
     });
@@ -127,7 +127,7 @@ describe('a container service with volumes', function () {
     expect(await readFile(join(hostPath, 'who'), 'utf8')).to.equal('app-0\n');
   });
 
-  it('is restarted when it fails, with its exit code and log told, and an orderly stop ends it', async () => {
+  it('is restarted when it fails, with its exit code and its log, and is stopped by a graceful stop of the daemon', async () => {
     await daemon.ok('POST', `${base}/services`, service('loop', 'echo run; exit 4'));
     const failed = await eventually('two runs', async () => {
       const body = await instance('loop-0').catch(() => undefined);
@@ -150,7 +150,7 @@ describe('a container service with volumes', function () {
     await gone('steady');
   });
 
-  it('a missing image, a missing command and a registry that does not exist are reported', async () => {
+  it('a registry that does not answer, a missing image and a missing command are reported', async () => {
     await daemon.ok('POST', `${base}/services`, {
       ...service('imageless', ''),
       image: '127.0.0.1:1/none:1',
@@ -187,7 +187,7 @@ describe('a container service with volumes', function () {
     expect(containers()).to.deep.equal([]);
   });
 
-  it('waits while the engine is away, and goes on when it is back', async () => {
+  it('is reported while the engine is unavailable, and continues when the engine answers again', async () => {
     await daemon.ok('POST', `${base}/services`, service('waits', 'exec sleep 600'));
     const before = await running('waits-0');
     await engine.killDockerd();

@@ -77,7 +77,7 @@ describe('volumes of every driver in containers', function () {
     engine.docker('exec', String(body.containerId), ...command);
 
   for (const storage of ['local', 'image', 'block'])
-    it(`${storage}: belongs to fsUser and fsGroup, is written by a container, and its use is in status and metrics`, async () => {
+    it(`${storage}: belongs to fsUser and fsGroup, is written by a container, and its usage is in status and metrics`, async () => {
       const name = `w-${storage}`;
       const volume = `data-${name}-0`;
       const mounts = [
@@ -136,7 +136,7 @@ describe('volumes of every driver in containers', function () {
       await eventually('no metrics', async () => !(await metricsText()).includes(`"${volume}"`));
     });
 
-  it('a subPath has its own owner, a read-only mount may name none, and a host directory keeps its own', async () => {
+  it('fsUser applies to a subPath, and is refused for a read-only mount and for a host directory', async () => {
     const mounts = [
       {
         ...{ name: 'part', mountPath: '/part', subPath: 'a/b', fsUser: 1000, fsGroup: 1000 },

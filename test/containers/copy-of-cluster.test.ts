@@ -84,7 +84,7 @@ describe('a copy of a cluster on the machine and the engine of its original', fu
     return started;
   }
 
-  it("runs workloads of its own beside those of the original, and neither touches the other's", async () => {
+  it("runs workloads of its own beside those of the original, and neither changes the other's", async () => {
     const common = { terminationGracePeriodSeconds: 1, resources: { memory: { limit: '64Mi' } } };
     const boxed = { ...common, image: busyboxImage, command: ['/bin/sleep', '600'] };
     await original.ok('POST', `${base}/services`, { ...boxed, name: 'boxed' });

@@ -52,7 +52,7 @@ describe('EngineClient with a real engine', function () {
     return text.replaceAll(/^\S+ /gm, '');
   }
 
-  it('the engine tells its versions', async () => {
+  it('the engine reports its versions', async () => {
     const { version, apiVersion } = await client.version(signal);
     expect(version).to.match(/^\d+\./);
     expect(apiVersion).to.match(/^1\.\d+$/);
@@ -77,7 +77,7 @@ describe('EngineClient with a real engine', function () {
     expect(ended).to.deep.include({ state: 'exited', exitCode: 3, outOfMemory: false, error: '' });
     expect(ended?.finishedAt).to.be.closeTo(ended?.startedAt ?? 0, 60_000);
     expect((await logOf(id)).split('\n').sort()).to.deep.equal(['', 'err', 'out']);
-    await eventually('the end to be told', () => heard.includes('die'));
+    await eventually('the event of the end', () => heard.includes('die'));
     ends.abort();
     await listening;
     expect(heard).to.deep.equal(['create', 'start', 'die']);
@@ -91,7 +91,7 @@ describe('EngineClient with a real engine', function () {
     expect(await client.containers.inspect(id, signal)).to.equal(undefined);
   });
 
-  it('a start of a running container has no effect, a kill of an ended one is an error', async () => {
+  it('a start of a running container has no effect, and a kill of one that does not run returns false', async () => {
     const id = await shell('sleep 100', { HostConfig: { Init: true } });
     expect(await client.containers.kill(id, 'SIGTERM', signal)).to.equal(false);
     await client.containers.start(id, signal);
@@ -101,7 +101,7 @@ describe('EngineClient with a real engine', function () {
     expect(await client.containers.kill('no-such-one', 'SIGTERM', signal)).to.equal(false);
   });
 
-  it('a stop waits for the grace, then kills', async () => {
+  it('a stop without a grace period kills', async () => {
     const id = await shell("trap '' TERM; echo up; sleep 100 & wait; wait");
     await client.containers.start(id, signal);
     await eventually('the trap', async () => (await logOf(id)) === 'up\n');
@@ -126,7 +126,7 @@ describe('EngineClient with a real engine', function () {
     expect(failed?.error).to.match(/no such file/);
   });
 
-  it('a log is followed to the end of its container, and read again it is complete', async () => {
+  it('a log is followed to the end of its container, and is complete when it is read afterwards', async () => {
     const id = await shell(
       'for i in 1 2 3; do echo $i; sleep 0.2; done; head -c 40000 /dev/zero | tr "\\0" x',
     );
@@ -150,7 +150,7 @@ describe('EngineClient with a real engine', function () {
     expect(followed).to.match(/ 3\n/);
   });
 
-  it('a command gets its input to the end, its streams apart, and its exit code is known', async () => {
+  it('a command gets its input to the end, and its output and exit code are returned', async () => {
     const id = await shell('sleep 100');
     await client.containers.start(id, signal);
     const exec = await client.exec.create(
@@ -174,7 +174,7 @@ describe('EngineClient with a real engine', function () {
     expect((await client.exec.inspect(exec, signal)).exitCode).to.equal(7);
   });
 
-  it('a terminal has the size that it is given', async () => {
+  it('a terminal has the size of the last resize', async () => {
     const id = await shell('sleep 100');
     await client.containers.start(id, signal);
     const script = 'read line; stty size; exit 0';
@@ -212,14 +212,14 @@ describe('EngineClient with a real engine', function () {
     expect(await client.images.inspect(busyboxImage, signal)).to.deep.include({ id: before?.id });
   });
 
-  it('a pull from a registry that nobody reaches fails with the words of the engine', async () => {
+  it('a pull from an unreachable registry fails with the message of the engine', async () => {
     const request = { repository: '127.0.0.1:1/app', version: 'v1' };
     const error = await errorOf(client.images.pull(request, signal).next());
     expect(error.kind).to.equal('Failed');
     expect(error.message).to.match(/connection refused/);
   });
 
-  it('a bridge is made once, found by name, and is not removed under a container', async () => {
+  it('a bridge is created once, found by name, and is not removed while a container uses it', async () => {
     const name = 'kedge-test-bridge';
     expect(await client.networkNamed(name, signal)).to.equal(undefined);
     const id = await client.createBridge(name, { [label]: 'yes' }, signal);
@@ -240,7 +240,7 @@ describe('EngineClient with a real engine', function () {
     await client.removeNetwork(id, signal);
   });
 
-  it('a call while the engine is stopped fails, and the next one reaches the new engine', async () => {
+  it('a call fails while the engine is stopped, and later ones reach the new engine', async () => {
     const id = await shell('sleep 100');
     await client.containers.start(id, signal);
     const before = await client.containers.inspect(id, signal);

@@ -18,7 +18,7 @@ describe('an engine with live-restore that is stopped gracefully while it starts
   });
   after(() => stopEngineAndDaemon({ engine, daemon }));
 
-  it('ends some of them, and each starts again at once without a count', async () => {
+  it('has all of them running afterwards, without a counted restart', async () => {
     let ended = 0;
     for (let round = 0; round < rounds; round += 1) {
       const name = `r${round}`;

@@ -51,7 +51,7 @@ export interface RealEngineOptions {
 
 /**
  * containerd and dockerd of this machine with separate sockets, data and cgroups. They do not change the
- * firewall and the routing of the machine. live-restore is on: containers survive dockerd.
+ * firewall and the routing of the machine. By default live-restore is on: containers survive dockerd.
  */
 export class RealEngine {
   readonly directory: string;
@@ -110,7 +110,7 @@ export class RealEngine {
     return join(this.directory, 'containerd.sock');
   }
 
-  /** Starts dockerd after {@link killDockerd}. */
+  /** Starts dockerd, also after {@link killDockerd}. */
   async startDockerd(): Promise<void> {
     const { directory } = this;
     // Another process may have the pid by now.
@@ -250,8 +250,7 @@ export class RealEngine {
 }
 
 /**
- * Adds a program of this machine with its libraries: busybox is linked statically, and its programs can't resolve
- * names.
+ * Adds a program of this machine with its libraries, such as bash: busybox is linked statically, and can't resolve names.
  */
 export async function addProgram(root: string, name: string): Promise<void> {
   const path = execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim();

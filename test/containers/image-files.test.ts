@@ -24,7 +24,7 @@ describe('images from a file', function () {
   let daemon: TestDaemon;
   const environment: Record<string, string> = {
     KEDGE_CONTROLLERS_IMAGE_DISK_CHECK_MS: '1000',
-    // Nothing is removed by itself.
+    // No image is removed automatically.
     KEDGE_RUNTIME_IMAGE_DISK_HIGH_PERCENT: '100',
   };
 
@@ -69,7 +69,7 @@ describe('images from a file', function () {
     );
   };
 
-  it('are loaded through the daemon, run, and are listed with who brought and who needs them', async () => {
+  it('are loaded through the daemon, run, and are listed with their origin and the instances that need them', async () => {
     const file = saved('kedge-test/loaded:1');
     const load = await daemon.cli('image', 'load', file);
     expect([load.code, load.stdout]).to.deep.equal([0, 'kedge-test/loaded:1 loaded\n']);
@@ -84,7 +84,7 @@ describe('images from a file', function () {
     expect(stdout).to.match(/kedge-test\/busybox:1 .* others/);
   });
 
-  it('are pruned only if Kedge brought them, no instance needs them and nobody else named them', async () => {
+  it('are pruned only if Kedge loaded them, no instance needs them, and they have no other name', async () => {
     for (const name of ['unused', 'shared'])
       await daemon.cli('image', 'load', saved(`kedge-test/${name}:1`));
     engine.docker('tag', 'kedge-test/shared:1', 'someone/else:1');
@@ -113,7 +113,7 @@ describe('images from a file', function () {
     expect((await daemon.cli('image', 'prune')).stdout).to.match(/kedge-test\/loaded:1/);
   });
 
-  it('a file that is no tar archive, a missing file and an unknown node are refused with a message', async () => {
+  it('a file that is not a tar archive, a missing file and an unknown node are refused with a message', async () => {
     const file = join(engine.directory, 'no-tar');
     await writeFile(file, 'x'.repeat(100_000));
     const refused = await daemon.cli('image', 'load', file);
@@ -139,7 +139,7 @@ describe('images from a file', function () {
     expect(elsewhere.stderr).to.match(/elsewhere/);
   });
 
-  it('with more names than an archive may have are refused while they are sent, and none is loaded', async () => {
+  it('with more names than an archive may have are refused, and none is loaded', async () => {
     const folder = join(engine.directory, 'many');
     await mkdir(folder);
     execFileSync('tar', ['-C', folder, '-xf', saved('kedge-test/many:1')]);
@@ -159,7 +159,7 @@ describe('images from a file', function () {
     expect(await listed()).to.deep.equal(before);
   });
 
-  it('need the right to load: who may write services may not, and a piece has at most 1 MiB', async () => {
+  it('need the right to load, which policy readwrite lacks, and a piece has at most 1 MiB', async () => {
     const user = { name: 'writer', policies: ['readwrite'] };
     await daemon.ok('POST', '/v1/admin/users', user);
     const { token } = await daemon.ok('POST', '/v1/auth/tokens', {
@@ -196,7 +196,7 @@ describe('images from a file', function () {
     }
   });
 
-  it('a caller that goes away midway leaves nothing in the engine', async () => {
+  it('a caller that disconnects midway leaves nothing in the engine', async () => {
     const before = engine.docker('images', '--all', '--quiet', '--no-trunc');
     const file = saved('kedge-test/half:1');
     const own = kedgeClient({ server: daemon.grpcAddress, token: daemon.token }).api;
@@ -211,12 +211,12 @@ describe('images from a file', function () {
     for await (const _ of own.duplex('ImageService.Load', half(), away.signal));
     own.close();
     expect(engine.docker('images', '--all', '--quiet', '--no-trunc')).to.equal(before);
-    // The place of the load is free again.
+    // The cancelled load no longer counts towards the limit of concurrent loads.
     const load = await daemon.cli('image', 'load', file);
     expect(load.code).to.equal(0);
   });
 
-  it('above the limit of the disk they are removed by themselves, which an event of the node tells', async () => {
+  it('above the limit of the disk unused ones are removed automatically, and events of the node report it', async () => {
     await daemon.cli('image', 'load', saved('kedge-test/old:1'));
     await daemon.cli('image', 'load', saved('kedge-test/used:1'));
     await cast('keeps', 'kedge-test/used:1');
@@ -234,7 +234,7 @@ describe('images from a file', function () {
     });
     expect(told.message).to.match(/is more than 1 % full: .* unused images removed: .*old:1/);
     expect(told.regarding).to.include({ kind: 'Node' });
-    await eventually('the node to tell that it is not enough', async () => {
+    await eventually('the event that the disk is still too full', async () => {
       const all = await daemon.list('/v1/namespaces/-/events?limit=500').catch(() => []);
       return all.find(({ reason }) => reason === 'ImageDiskFull');
     });

@@ -79,7 +79,7 @@ describe('images from a registry', function () {
   const repoDigest = (name: string): string =>
     engine.docker('image', 'inspect', '--format', '{{index .RepoDigests 0}}', name);
 
-  it('is pulled without a password, its digest is in the status, and a restart keeps the digest although the tag moved', async () => {
+  it('are pulled without a password, their digest is in the status, and a restart keeps the digest although the tag moved', async () => {
     const name = open.push(engine, variant('one'), 'app:1');
     await cast('pinned', name);
     const first = await running('pinned');
@@ -122,7 +122,7 @@ describe('images from a registry', function () {
     await gone('newest');
   });
 
-  it('has its id as digest if it came from no registry', async () => {
+  it('have their id as digest if they are from no registry', async () => {
     await cast('local', busyboxImage);
     const { imageDigest } = await running('local');
     expect(imageDigest).to.equal(
@@ -131,7 +131,7 @@ describe('images from a registry', function () {
     await gone('local');
   });
 
-  it('a password is demanded: refused without one and with a wrong one, with cause and remedy, pulled with the right one', async () => {
+  it('of a registry with a password are refused without it and with a wrong one, with cause and remedy, and pulled with the right one', async () => {
     const name = locked.push(engine, variant('locked'), 'team/app:1');
     await cast('locked', name);
     expect(await failure('locked')).to.match(

@@ -1,4 +1,4 @@
-// A kedged whose driver local-host refuses no path of the daemon: what its denylist keeps from workloads.
+// A kedged whose driver local-host has no denylist, so that volumes may have the daemon's own directories.
 import { parseArgs } from 'node:util';
 import { builtinDrivers } from '@kedge/drivers';
 import { runKedged } from '../fixtures/kedged-parts.js';

@@ -91,7 +91,7 @@ describe('containers in the network of their cluster', function () {
     engine.docker('network', 'ls', '--format', '{{.Name}}').split('\n').filter(isOfCluster);
   const isOfCluster = (name: string) => name.startsWith('kedge-');
 
-  it('reach each other by service, by instance and across namespaces, and the bridge goes with the last', async () => {
+  it('reach each other by service, by instance and across namespaces, and the bridge is removed with the last', async () => {
     await created('web', web, { scale: 2 });
     await created('web', web, { namespace: 'other' });
     await created('client', 'exec sleep 600');
@@ -153,7 +153,7 @@ describe('containers in the network of their cluster', function () {
     expect(networks()).to.deep.equal([]);
   });
 
-  it('have the network of the node, or none, where the service says so', async () => {
+  it('have the network of the node, or none, if the service selects it', async () => {
     const port = await freePort();
     await created('onhost', web.replace('8080', String(port)), {
       network: 'host',
@@ -173,7 +173,7 @@ describe('containers in the network of their cluster', function () {
     await gone('alone');
   });
 
-  it('a process of its own is process 1 with init: false, and shared memory has its size', async () => {
+  it('the command is process 1 with init: false, and shared memory has its size', async () => {
     await created('bare', 'exec sleep 600', {
       init: false,
       resources: { sharedMemory: '8Mi', memory: { limit: '64Mi' }, pids: 20 },

@@ -29,7 +29,7 @@ interface Failure {
   readonly heals?: boolean;
 }
 
-describe('one command tells cause and remedy of each failure of containers', function () {
+describe('kedge why prints cause and remedy of each failure of containers', function () {
   this.timeout(300_000);
   let engine: RealEngine;
   let locked: RealRegistry;

@@ -210,7 +210,7 @@ describe('a kedged of an ordinary user who may use the engine', function () {
     await absent('volumes/own-given-0');
   });
 
-  it('without the engine a directory with files of others is kept whole, and the message has the command to type', async () => {
+  it('without the engine a directory with files of others is kept complete, and the message has the command to run', async () => {
     await daemon.ok('POST', `${base}/volumes`, {
       ...{ name: 'kept', storageClassName: 'local', size: '16Mi' },
       ...{ accessMode: 'ReadWriteOnce', reclaimPolicy: 'delete' },
@@ -244,7 +244,7 @@ describe('a kedged of an ordinary user who may use the engine', function () {
   });
 
   for (const storage of ['image', 'block'])
-    it(`a class that needs devices says that it needs root: ${storage}`, async () => {
+    it(`a volume that needs devices reports that it needs root: ${storage}`, async () => {
       await cast(storage, 'sleep 600', [{ name: 'disk', mountPath: '/disk', ...own(storage) }]);
       await eventually(
         'the refusal',

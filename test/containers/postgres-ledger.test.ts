@@ -141,7 +141,7 @@ describe(`the commits of PostgreSQL on a block volume, ${cycles} of ${wholeCycle
     );
   };
 
-  it('keeps each that was acknowledged, and the file system is clean', async () => {
+  it('that were acknowledged are all kept, and the file system is clean', async () => {
     await daemon.ok('POST', `${base}/volumes`, {
       ...{ name: 'ledger', storageClassName: 'local-host', size: '1Gi' },
       accessMode: 'ReadWriteOnce',

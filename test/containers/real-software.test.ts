@@ -83,7 +83,7 @@ describe('real software in containers', function () {
     await gone('postgres');
   });
 
-  it('redis keeps what it acknowledged, although it is killed', async () => {
+  it('redis keeps acknowledged writes although it is killed', async () => {
     await daemon.ok('POST', `${base}/services`, {
       name: 'redis',
       image: 'postgres:15',

@@ -1,5 +1,5 @@
-// A thread that looks for workloads with two running containers: the tests themselves wait for programs. Each message is
-// answered with a TwiceReport.
+// A thread that searches for workloads with two running containers, because the thread of the tests blocks while it runs
+// programs. Each message is answered with a TwiceReport.
 import { parentPort, workerData } from 'node:worker_threads';
 import { RunningTwice, type TwiceOptions } from './running-twice.js';
 

@@ -29,7 +29,7 @@ export function initProcesses(mark: string): ReadonlyMap<string, number> {
   return found;
 }
 
-/** What {@link RunningTwice} looks at. */
+/** Options of {@link RunningTwice}. */
 export interface TwiceOptions {
   /** Socket of the engine. */
   readonly socketPath: string;
@@ -39,14 +39,14 @@ export interface TwiceOptions {
 
 /** The result so far. */
 export interface TwiceReport {
-  /** Each workload that was found with two containers. */
+  /** A line for each workload that was found with several containers, and for each unexpected error. */
   readonly found: readonly string[];
-  /** The number of checks. */
+  /** The number of checks of either kind, as text for a reader. */
   readonly size: string;
 }
 
 /**
- * Looks every 100 ms for a workload with two running containers: by the processes of the machine, and by the list of
+ * Searches every 100 ms for a workload with two running containers: by the processes of the machine, and by the list of
  * the engine while it answers.
  */
 export class RunningTwice {

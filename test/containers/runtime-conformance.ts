@@ -28,7 +28,7 @@ export interface RuntimeAbilities {
 type Running = Extract<WorkloadState, { state: 'running' }>;
 type Exited = Extract<WorkloadState, { state: 'exited' }>;
 
-/** The guarantees of every runtime in one suite. */
+/** Defines the conformance tests of a runtime. */
 export function runtimeConformance(
   name: string,
   can: RuntimeAbilities,
@@ -86,7 +86,7 @@ export function runtimeConformance(
     }
 
     async function says(spec: WorkloadSpec, line: string): Promise<void> {
-      await eventually(`it to say ${line}`, async () => (await logOf(spec.id)).includes(line));
+      await eventually(`the line ${line}`, async () => (await logOf(spec.id)).includes(line));
     }
 
     async function outputOf(command: ExecProcess): Promise<string> {
@@ -342,7 +342,7 @@ export function runtimeConformance(
       expect(await outputOf(look)).not.to.match(/sleep 60[12]/);
     });
 
-    it('it has its own mounts, writable or read-only, and none of other workloads', async () => {
+    it('a workload has its own mounts, writable or read-only, and none of other workloads', async () => {
       const { volumes } = subjectOf();
       const [mine, theirs] = [join(volumes, 'mine'), join(volumes, 'theirs')];
       for (const path of [mine, theirs]) {

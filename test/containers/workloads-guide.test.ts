@@ -74,7 +74,7 @@ describe('the guide to workloads', function () {
   }
 
   for (const [n, text] of blocks('yaml').entries())
-    it(`its file ${n + 1} is cast, and everything in it runs`, () => {
+    it(`file ${n + 1} of the guide is cast, and everything in it runs`, () => {
       const file = join(folder, `${n}.yaml`);
       writeFileSync(file, text.replaceAll(guidePort, port));
       const cast = type(`kedge cast --timeout 60 ${file}`);
@@ -84,12 +84,12 @@ describe('the guide to workloads', function () {
 
   for (const text of blocks('sh'))
     for (const line of text.split('\n').filter((each) => each !== ''))
-      it(`its command works: ${line}`, () => {
+      it(`a command of the guide works: ${line}`, () => {
         const { code, output } = type(line.replaceAll(guidePort, port));
         expect(code, output).to.equal(0);
       });
 
-  it('a capability of a program that is not root is only the bound of what it may have', () => {
+  it('a program that does not run as root has a capability in its bounding set only', () => {
     const file = join(folder, 'rights.yaml');
     const [service = ''] = blocks('yaml').filter((text) => text.includes('capabilities: [none]'));
     const renamed = service.replace('name: limited', 'name: bound');

@@ -9,7 +9,7 @@ import { TestDaemon, workload } from '../acceptance/daemon.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Pages for operators. Another test runs the pages for embedders in an empty folder. */
+/** Commands for embedders, which another test runs in an empty folder. */
 const embedders = /npm install|tsc/;
 /** Pages that need a container engine, with the tests that run them. */
 const withEngine: Readonly<Record<string, string>> = {

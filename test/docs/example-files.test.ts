@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { root, TestDaemon } from '../acceptance/daemon.js';
 
 const folder = join(root, 'docs/examples');
-/** The tests that run the examples and look at what they do. */
+/** The tests that run the examples and check the results. */
 const runBy: Readonly<Record<string, string>> = {
   'journal.yaml': 'test/acceptance/cli/cli.test.ts',
   'postgres.yaml': 'test/containers/real-software.test.ts',
@@ -26,7 +26,7 @@ describe('the files in docs/examples', function () {
   after(() => daemon.dispose());
 
   for (const name of readdirSync(folder)) {
-    it(`${name} is valid, and a test runs it`, async () => {
+    it(`${name} is valid, and a test names it`, async () => {
       const cast = await daemon.cli('cast', '--dry-run', join(folder, name));
       expect(cast.code, cast.stderr).to.equal(0);
       const test = runBy[name];

@@ -35,7 +35,7 @@ describe('examples in the documentation', function () {
     folder = mkdtempSync(join(root, 'test/dist/examples-'));
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
     programs.forEach(({ text }, i) => {
-      // Readers stop the programs of a page themselves; here they must end.
+      // A module, so that programs may use top-level await and do not share names.
       const code = `${blocks(text, 'ts').join('\n')}\nexport {};\n`;
       writeFileSync(join(folder, `example-${i}.ts`), code);
     });

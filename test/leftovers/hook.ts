@@ -1,5 +1,5 @@
-// A root hook of mocha: suites that use root or containers leave nothing on the machine. Other suites run at the same
-// time, so each process has one directory for its temporary files, which identifies its resources.
+// A root hook of mocha: it fails if suites that use root or containers leave resources on the machine. Other suites run
+// at the same time, so each process has one directory for its temporary files, which identifies its resources.
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -40,7 +40,7 @@ describe('the resources that tests leave on a machine', () => {
     );
   };
 
-  it('are mounts, loop devices, processes and control groups', async () => {
+  it('include mounts, loop devices, processes and control groups', async () => {
     expect(found()).to.deep.equal([]);
     const [target, image] = [join(directory, 'm'), join(directory, 'image')];
     await mkdir(target);
@@ -73,7 +73,7 @@ describe('the resources that tests leave on a machine', () => {
     await eventually('nothing', () => found().length === 0);
   });
 
-  it('are control groups of workloads of its own clusters, and not those of others', async function () {
+  it('include control groups of workloads of this process’s clusters, and not those of others', async function () {
     const cluster = randomUUID();
     const [own, other] = [cluster, randomUUID()].map(
       (id) => `/sys/fs/cgroup/pids/kedge/${id.slice(0, 8)}-${randomUUID()}`,
@@ -93,7 +93,7 @@ describe('the resources that tests leave on a machine', () => {
     expect(groups()).to.not.include(`control group ${own}`);
   });
 
-  it('are network interfaces of engines, also after an engine and its directory were removed', async () => {
+  it('include network interfaces of engines, also after an engine and its directory were removed', async () => {
     const bridge = `br-${randomBytes(6).toString('hex')}`;
     const engine = join(directory, 'engine');
     await mkdir(join(engine, 'data/network/files'), { recursive: true });

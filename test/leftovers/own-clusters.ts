@@ -3,7 +3,7 @@ const prefixCharacters = 8;
 /** Prefixes of the control groups of the clusters that this process started. */
 const prefixes = new Set<string>();
 
-/** Records a cluster that this process started: its control groups are looked for, also after its files are removed. */
+/** Records a cluster that this process started: its control groups are searched, also after its files are removed. */
 export function noteCluster(id: string): void {
   prefixes.add(id.slice(0, prefixCharacters));
 }

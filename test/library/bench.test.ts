@@ -15,7 +15,7 @@ describe(`benchmarks, ${chosen.length} of ${all.length}, seed ${seed}`, function
   this.timeout(600_000);
 
   for (const benchmark of chosen)
-    it(`${benchmark} runs: each of its figures is a line and a row of the table`, () => {
+    it(`${benchmark} runs: each figure is a line of its output and a row of the table`, () => {
       const run = spawnSync(process.execPath, [main, '--quick', benchmark], { encoding: 'utf8' });
       expect(run.stderr).to.equal('');
       expect(run.status).to.equal(0);

@@ -1,4 +1,4 @@
-// Starts everything, disposes of it, and must then exit. Argument: directory.
+// Starts a store, a manager, an elector, a recorder and a watch, disposes of them, and must then exit. Argument: directory.
 import {
   type ApiObject,
   defineKind,

@@ -22,7 +22,7 @@ const { signal } = new AbortController();
 const say = (text: string): void => console.log(text);
 const nothing = async (): Promise<void> => undefined;
 
-/** Runs without a handle that keeps a process alive. */
+/** A runnable without a handle that keeps a process alive. */
 const quiet = (overrides: Partial<Runnable> = {}): Runnable => ({
   name: 'quiet',
   start: nothing,

@@ -11,7 +11,7 @@ const life = (...args: readonly string[]): Program => new Program(child('life-ch
 
 describe('handles that keep a process alive', () => {
   for (const what of ['watch', 'informer', 'queue', 'candidate', 'manager', 'starting'])
-    it(`a program whose ${what} goes on does not end by itself`, async () => {
+    it(`a program whose ${what} goes on does not exit`, async () => {
       await using program = life(what);
       await program.prints('still here');
     });

@@ -53,8 +53,8 @@ export interface Example {
 }
 
 /**
- * Runs the compiled program of a page to its end, and returns its output. A program that runs until it is
- * stopped receives SIGTERM after the expected output.
+ * Runs the compiled program of a page to its end, and returns its output. A program that contains
+ * `await manager.run()` receives SIGTERM after the expected output.
  * @throws Error if it exits with another code than 0
  */
 export async function runExample(file: string, cwd: string, example: Example): Promise<string> {

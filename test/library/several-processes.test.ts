@@ -43,7 +43,7 @@ class Program {
       return await eventually(`${event} ${JSON.stringify(more)}`, found, 60_000);
     } catch (error) {
       const said = [...this.lines.map((line) => JSON.stringify(line)), ...this.errors];
-      throw new Error(`${String(error)}; it said:\n${said.join('\n')}`, { cause: error });
+      throw new Error(`${String(error)}; its output:\n${said.join('\n')}`, { cause: error });
     }
   }
 

@@ -55,7 +55,9 @@ describe('the content of published packages', function () {
       for (const listed of manifest.files)
         if (!listed.startsWith('!')) expect(held(listed), `"files" lists ${listed}`).to.equal(true);
       for (const target of [...texts(manifest.exports), ...texts(manifest.bin)])
-        expect(files.has(normalize(target)), `it leads to ${target}`).to.equal(true);
+        expect(files.has(normalize(target)), `"exports" or "bin" leads to ${target}`).to.equal(
+          true,
+        );
       expect(files.has('LICENSE'), 'the license that it names').to.equal(true);
       for (const document of [...files].filter((file) => file.endsWith('.md'))) {
         const text = await readFile(join(root, folder, document), 'utf8');
@@ -67,7 +69,7 @@ describe('the content of published packages', function () {
       }
     });
 
-  it('the published packages are the expected ones', () => {
+  it('the library, the API and the driver SDK are published', () => {
     expect(published.map(([, { name }]) => name)).to.include.members([
       'kedge',
       '@kedge/api',

@@ -10,7 +10,7 @@ import { plainCommandTarball } from './packed.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** Local packages that the packed one needs: no registry is used. */
+/** Links the installed packages that the packed one needs, so that no registry is used. */
 async function linkDependencies(modules: string): Promise<void> {
   for (const name of await readdir(join(root, 'node_modules'))) {
     if (name.startsWith('.') || name === '@kedge') continue;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { finish, root } from '../acceptance/daemon.js';
 
-/** Removes what is in no lock file, as npm does, and installs what it is told to unless it is offline. */
+/** Removes the packages that are not in the lock file, as npm does, and installs the named ones unless it is offline. */
 const npm = `#!/bin/sh
 [ "$1" = ping ] && exit 0
 echo "$@" >> "$KEPT/calls"
@@ -61,7 +61,7 @@ describe('an installation from the lock file', function () {
     expect(await readFile(sdk(), 'utf8')).to.contain('1.0.0');
   });
 
-  it('says how to install it again if that fails, and is no failure', async () => {
+  it('prints how to install it again if that fails, and succeeds', async () => {
     await withSdk();
     await writeFile(join(folder, 'offline'), '');
     const { code, stderr } = await install();

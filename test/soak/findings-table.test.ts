@@ -30,7 +30,7 @@ describe('the table of findings in access and commands', () => {
     }
   });
 
-  it('names patches that exist and whose tests are in the row, or says why there is none', () => {
+  it('names patches that exist and whose tests are in the row, or the reason why there is none', () => {
     for (const { id, tests, patches, withoutPatch } of rows) {
       if (withoutPatch !== undefined) expect(withoutPatch, id).to.match(/\w+ \w+/);
       else expect(patches, id).to.not.be.empty;

@@ -16,7 +16,7 @@ export interface FindingRow {
 
 const noPatch = 'no patch: ';
 
-/** The rows of a table beside the patches. @throws Error for a row of another form */
+/** The rows of a table beside the patches. @throws Error for a row with more than four cells */
 export function readFindingRows(table: string): readonly FindingRow[] {
   const lines = readFileSync(join(defectsFolder, table), 'utf8').split('\n');
   return lines.filter((line) => /^\| [A-Z]\d+ /.test(line)).map((line) => rowOf(table, line));

@@ -20,7 +20,7 @@ describe('kept defects', () => {
     }
   });
 
-  it('are noticed by their tests once they are put back', async function () {
+  it('are detected by their tests once they are put back', async function () {
     const all = process.env['KEDGE_FINDINGS'] === 'all';
     if (!all && !process.env['CI']) {
       console.log('    skipped: it builds a copy; npm run soak -- findings runs it');

@@ -68,7 +68,7 @@ describe('the recipes for a field and for a kind', function () {
       );
   });
 
-  it('pass what judges every kind, the generated code and the compatibility of the API', () => {
+  it('pass the tests of every kind, and the checks of generated code and of the compatibility of the API', () => {
     run('node', 'scripts/generate.mjs', '--check');
     run('node_modules/.bin/buf', 'lint');
     run('node_modules/.bin/buf', 'breaking', 'proto', '--against', 'proto/baseline.binpb');

@@ -1,4 +1,4 @@
-/** A suite that CI runs in part, with the settings of the complete run. */
+/** A suite that CI runs in part or completely, with the settings of the complete run. */
 export interface Soak {
   /** Its purpose, in one line of the usage text. */
   readonly summary: string;
@@ -78,7 +78,7 @@ export const soaks: Readonly<Record<string, Soak>> = {
   },
   'cloud-life': {
     summary:
-      'containers write at each step of the life of cloud volumes and through each failed attach, and the guide is typed',
+      'containers write at each step of the life of cloud volumes and through each failed attach; the guide is run',
     specs: [
       'test/dist/emulators/life/container-life.test.js',
       'test/dist/emulators/life/attach-faults.test.js',
@@ -123,7 +123,8 @@ export const soaks: Readonly<Record<string, Soak>> = {
     environment: { KEDGE_CONTAINER_CLAIMS: 'all' },
   },
   'never-stuck': {
-    summary: 'every kind, phase, broken dependency and action; each ends or says what it waits for',
+    summary:
+      'every kind, phase, broken dependency and action; each ends or reports what it waits for',
     specs: ['test/dist/never-stuck/never-stuck.test.js'],
     environment: { KEDGE_NEVER_STUCK: 'all' },
   },
@@ -133,12 +134,12 @@ export const soaks: Readonly<Record<string, Soak>> = {
     environment: { KEDGE_CONNECTION_CYCLES: '300000' },
   },
   admission: {
-    summary: 'fifty clients create 10,000 volumes; none of them is told Aborted',
+    summary: 'fifty clients create 10,000 volumes; none of them gets Aborted',
     specs: ['test/dist/admission/rules.test.js'],
     environment: { KEDGE_ADMISSION_VOLUMES: '10000' },
   },
   'hostile-disk': {
-    summary: 'a disk that loses, tears and refuses whatever it may; what was acknowledged is there',
+    summary: 'a disk loses and tears unsynced writes and fails; no acknowledged write is lost',
     specs: ['test/dist/store/hostile-disk.test.js'],
     environment: {
       KEDGE_HOSTILE_SEEDS: '2000',
@@ -157,17 +158,18 @@ export const soaks: Readonly<Record<string, Soak>> = {
     environment: { KEDGE_POWER_LOSS_CYCLES: '1000', KEDGE_LOSS_RUNS: '300' },
   },
   damage: {
-    summary: 'bits, pages and files of a store are damaged; it answers rightly or refuses',
+    summary: 'bits, pages and files of a store are damaged; it answers correctly or refuses',
     specs: ['test/dist/store/damage.test.js'],
     environment: { KEDGE_DAMAGE_PLACES: '20000' },
   },
   history: {
-    summary: 'many writers and watchers of one store through restarts; its history is judged',
+    summary: 'many writers and watchers of one store through restarts; its history is checked',
     specs: ['test/dist/store/history.test.js'],
     environment: { KEDGE_HISTORY_OPERATIONS: '250000', KEDGE_HISTORIES: '20' },
   },
   interrupted: {
-    summary: 'restores and first starts are killed at random moments; the next start is whole',
+    summary:
+      'restores and first starts are killed at random moments; the next start has a complete store',
     specs: ['test/dist/store/interrupted.test.js'],
     environment: { KEDGE_INTERRUPTIONS: '1000' },
   },

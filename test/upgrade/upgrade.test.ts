@@ -12,7 +12,7 @@ const commit = 'acd635f';
 const path = '/v1/namespaces/default';
 const count = 10;
 const names = Array.from({ length: count }, (_, n) => `kept-${n}`);
-/** Writes its end into its volume. */
+/** Writes its start and its end into its volume. */
 const script =
   'trap "echo stopped >>/data/told; exit 0" TERM; echo started >>/data/told; while :; do sleep 0.1; done';
 

@@ -10,7 +10,7 @@ const plan = {
 } as const;
 
 describe('the configuration of a container', () => {
-  it('is refused for a mount whose subPath the daemon has not bound itself', () => {
+  it('is refused for a mount with a subPath that the daemon has not bound', () => {
     const mount = {
       source: '/v',
       target: '/data',
@@ -32,7 +32,7 @@ describe('the configuration of a container', () => {
     return HostConfig as Record<string, unknown>;
   };
 
-  it('keeps the workload from new rights and from the restarts of the engine, and read-only mounts read-only', () => {
+  it('excludes new privileges, capabilities and restarts by the engine, and keeps read-only mounts read-only', () => {
     expect(hostOf({})).to.deep.include({
       CapDrop: ['NET_RAW', 'MKNOD'],
       SecurityOpt: ['no-new-privileges'],
@@ -72,7 +72,7 @@ describe('the configuration of a container', () => {
     expect(wordsOf({ command: [] })).to.deep.equal(own);
   });
 
-  it('has a host name with its namespace, which is a name on the bridge', () => {
+  it('has a host name with its namespace, unless it is too long', () => {
     const nameOf = (name: string) =>
       containerConfig({ ...plan, spec: { ...plan.spec, namespace: 'ns', name }, mounts: [] })
         .Hostname;
@@ -83,7 +83,7 @@ describe('the configuration of a container', () => {
     expect(nameOf(`${fits}x`)).to.equal(`${fits}x`);
   });
 
-  it('joins the bridge under both names with its ports, unless it wants another network', () => {
+  it('joins the bridge under both names with its ports, unless another network is requested', () => {
     const ports = [{ name: 'dns', hostPort: 5353, port: 53, protocol: 'UDP' }];
     const spec = { ...plan.spec, namespace: 'ns', name: 'web-0', service: 'web' } as const;
     const bridged = containerConfig({ ...plan, spec: { ...spec, ports } as never, mounts: [] });
@@ -105,7 +105,7 @@ describe('the configuration of a container', () => {
     }
   });
 
-  it('has the limits of the workload, and an init process and bounds of its own without any', () => {
+  it('has the limits of the workload, and default limits and an init process without any', () => {
     expect(hostOf({})).to.deep.include({ Init: true, PidsLimit: 4_096, ShmSize: 67_108_864 });
     expect(hostOf({})).to.not.have.any.keys('Memory', 'CpuQuota', 'CpuShares');
     const limits = {

@@ -148,7 +148,7 @@ describe('the position of a line of a container', () => {
   });
 });
 
-describe('the log of a workload of which the engine can not read one run', () => {
+describe('the log of a workload with one run that the engine can not read', () => {
   let engine: FakeEngine;
   /** The end of the answers for run 1: an error in the stream, or a status. */
   let ending: 'damaged' | 404 | 409 | 500;
@@ -305,7 +305,7 @@ describe('a follower of a container', () => {
     expect(found).to.deep.equal(lines(8));
   });
 
-  it('that the engine sends frames twice has each line once', async () => {
+  it('to which the engine sends frames twice has each line once', async () => {
     kept = [line(1, 0), line(2, 1, 2)];
     follow();
     await eventually('the stream', () => follows === 1);
@@ -320,7 +320,7 @@ describe('a follower of a container', () => {
     expect(found).to.deep.equal(lines(7));
   });
 
-  it('that the engine sends the last frame twice has its line once, and a line of several parts whole', async () => {
+  it('to which the engine sends the last frame twice has its line once, and a line of several parts completely', async () => {
     kept = [line(1, 0)];
     follow();
     await eventually('the stream', () => follows === 1);
@@ -338,7 +338,7 @@ describe('a follower of a container', () => {
   });
 });
 
-describe('a follower of a container that wrote more within a second than is read ahead', () => {
+describe('a follower of a container with more output within a second than is read ahead', () => {
   it('waits for further output on one stream of the engine', async () => {
     const engine = await FakeEngine.start();
     const left = new AbortController();

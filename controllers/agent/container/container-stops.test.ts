@@ -5,7 +5,7 @@ import { ContainerStops } from './container-stops.js';
 import type { ContainerInspection, EngineContainers } from './engine/engine-containers.js';
 
 describe('the stop of a container', () => {
-  it('names the signal that was sent: the one of its image, then SIGKILL', async () => {
+  it('names the signal that was sent: that of its image, then SIGKILL', async () => {
     const clock = new FakeClock();
     const killed: string[] = [];
     const containers = {

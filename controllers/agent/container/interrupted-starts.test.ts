@@ -142,7 +142,7 @@ describe('a start of a container that is interrupted', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('is the same run in the next process, with the container that is there', async () => {
+  it('is the same run in the next process, with the container that exists', async () => {
     starts = ['breaks', 'runs'];
     await attempt(daemon());
     expect(names()).to.deep.equal(['-1 created']);
@@ -177,7 +177,7 @@ describe('a start of a container that is interrupted', () => {
     expect(engine.calls.filter((call) => call.startsWith('DELETE'))).to.have.lengthOf(2);
   });
 
-  it('replaces the container of an earlier release, whose name was another', async () => {
+  it('replaces the container of an earlier release, which has another name', async () => {
     starts = ['breaks', 'runs'];
     await attempt(daemon());
     const [found] = containers.values();
@@ -189,7 +189,7 @@ describe('a start of a container that is interrupted', () => {
     expect([...containers.keys()]).to.deep.equal([`kedge-c-${id}-1`]);
   });
 
-  it('is seen as running if the engine started it although its answer was lost', async () => {
+  it('is observed as running if the engine started the container although its answer was lost', async () => {
     starts = ['breaks but runs'];
     const runtime = daemon();
     await attempt(runtime);
@@ -218,7 +218,7 @@ describe('a start of a container that is interrupted', () => {
     expect(names()).to.deep.equal(['-1 exited', '-3 running']);
   });
 
-  it('is marked if it failed before its container was created, and not if the container did not start', async () => {
+  it('has withoutContainer if it failed before its container was created, and not if the container did not start', async () => {
     const runtime = daemon();
     refusesCreation = true;
     await attempt(runtime);
@@ -237,7 +237,7 @@ describe('a start of a container that is interrupted', () => {
     expect(await runtime.observe(id)).to.include({ state: 'running', run: 3 });
   });
 
-  it('fails with the reason while the engine is not done with its name, now or later', async () => {
+  it('fails with the reason while the name is in use for the engine, at once or later', async () => {
     const runtime = daemon();
     const changes: string[] = [];
     runtime.onChange((changed) => changes.push(changed));

@@ -37,7 +37,7 @@ describe('a removed container workload', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('leaves no stop behind: the first run of the next workload with its id has its own signal and grace', async () => {
+  it('leaves no record of a stop: the first run of the next workload with its id has its own signal and grace period', async () => {
     for (let round = 0; round < 2; round += 1) {
       await runtime.start(spec);
       await eventually('it to run', async () => (await runtime.observe(id)).state === 'running');

@@ -75,7 +75,7 @@ describe('a container of a service with strict resources', () => {
     expect(calls).to.deep.equal(['start', 'remove']);
   });
 
-  it('is started where the engine has all limits, or only counts no swap, and without strict in any case', async () => {
+  it('is started where the engine has all limits, or lacks only that of swap, and in any case without strict', async () => {
     for (const [dropped, strict] of [
       [{}, true],
       [{ MemorySwap: -1 }, true],

@@ -47,7 +47,7 @@ describe('data files', () => {
     await files.write('owner', 'set', new Map([['d/e', 'first']]));
     expect(await files.rewrite('owner', 'set', new Map([['d/e', 'second']]))).to.equal('written');
     expect(await seen(at)).to.deep.equal({ 'd/e': 'second' });
-    /** Another program removes the directory after the call has looked at it. */
+    /** Another program removes the directory after the call has checked it. */
     class Removal extends Map<string, string> {
       override *[Symbol.iterator](): MapIterator<[string, string]> {
         rmSync(at, { recursive: true });
@@ -60,7 +60,7 @@ describe('data files', () => {
     expect(existsSync(at)).to.equal(false);
   });
 
-  it('are after any number of changes exactly what was written last, and nothing of before is left', async () => {
+  it('have the content that was written last after any number of changes, and no earlier content is left', async () => {
     const paths = ['a', 'b.c', 'd/e', 'd/f/g', '_'];
     const version = fc.dictionary(fc.constantFrom(...paths), fc.string());
     await fc.assert(
@@ -77,7 +77,7 @@ describe('data files', () => {
     );
   });
 
-  it('a write that fails leaves the files of before, and no part of its own', async () => {
+  it('a write that fails leaves the earlier files, and no part of its own', async () => {
     await files.write('owner', 'set', new Map([['key', 'old']]));
     const impossible = new Map([
       ['key', 'new'],
@@ -112,7 +112,7 @@ describe('data files', () => {
         const left = spawnSync('find', [place, '-name', '..version-*', '-o', '-name', '..data*']);
         if (failed !== '') {
           expect(failed, `${inodes} inodes`).to.contain('ENOSPC');
-          // The link to a whole version may be there, without a name at the top of the set.
+          // The link to a complete version may exist, without a name at the top of the set.
           if (!existsSync(join(small.at('owner', 'set'), '..data')))
             expect(String(left.stdout), `${inodes} inodes`).to.equal('');
         }
@@ -123,7 +123,7 @@ describe('data files', () => {
     expect([...outcomes]).to.deep.equal(['refused', 'written']);
   });
 
-  it('are readable for any user of their workload but no other of the node, and go with their owner', async () => {
+  it('are readable for any user of their workload but no other of the node, and are removed with their owner', async () => {
     const umask = process.umask(0o077);
     try {
       await files.write('owner', 'set', new Map([['deep/down/key', 'value']]));
@@ -144,7 +144,7 @@ describe('data files', () => {
     expect(await readdir(base)).to.deep.equal([]);
   });
 
-  it('are written again into the same directory, whatever was removed or replaced', async () => {
+  it('are written again into the same directory if parts of them were removed or replaced', async () => {
     const content = new Map([
       ['deep/key', 'value'],
       ['other', 'more'],
@@ -226,7 +226,7 @@ describe('data files', () => {
     expect((await stat(files.at('owner', ''))).mode & 0o777).to.equal(0o700);
   });
 
-  it('refuse a place that is not in memory, or that is not their own', async () => {
+  it('refuse a directory that is not in memory, or that another user can enter or replace', async () => {
     const disk = await mkdtemp(join(tmpdir(), 'kedge-test-'));
     try {
       const onDisk = (await stat(disk)).dev !== (await stat(base)).dev;

@@ -134,7 +134,7 @@ describe('data mounts', () => {
       expect(place.writes).to.equal(3);
     });
 
-    it('are not written where a key is no file name, unless it has a path', async () => {
+    it('are not written if a key is not a file name, unless it has a path', async () => {
       found.data = { '..': 'outside' };
       const refused = await mounts.write(instance, false);
       expect(refused.type === 'missing' && refused.message).to.contain(
@@ -147,7 +147,7 @@ describe('data mounts', () => {
       expect([...place.last]).to.deep.equal([['up', 'outside']]);
     });
 
-    it('go with their instance, also with one that was deleted while kedged did not run', async () => {
+    it('are removed with their instance, also if it was deleted while kedged did not run', async () => {
       place.kept = ['u', 'gone'];
       await mounts.open(new Set(['u']));
       expect(place.removed).to.deep.equal(['gone']);
@@ -159,7 +159,7 @@ describe('data mounts', () => {
     });
   });
 
-  it('a missing input of a running workload is not said to delay a start', async () => {
+  it('the message about a missing input of a running workload does not report a delayed start', async () => {
     const place = new Place('/nowhere', '/nowhere/data');
     place.problem = undefined;
     const found: object[] = [];

@@ -29,7 +29,7 @@ describe('the variables of a workload', () => {
     });
   };
 
-  it('are those of its name, of each source with its prefix, and of env, the later ones first', () => {
+  it('are those of its name, of each source with its prefix, and of env; later ones replace earlier ones', () => {
     const envFrom = [
       { configmap: 'one' },
       { configmap: 'two' },
@@ -46,7 +46,7 @@ describe('the variables of a workload', () => {
     expect(of({ envFrom: [{ secret: 'one' }] })).to.include({ type: 'missing' });
   });
 
-  it('are refused for a value that none can have, without the value: the errors of programs contain it', () => {
+  it('are refused for a value that a variable can not have, by a message without the value', () => {
     for (const [configmap, reason] of [
       ['nul', 'its value must not contain a NUL character'],
       ['long', 'its name and value have 144005 bytes; a variable has at most 131000'],

@@ -107,7 +107,7 @@ describe('the agent', () => {
   const until = (name: string, status: string) =>
     eventually(`${name} ${status}`, async () => (await get(name))?.status === status);
 
-  it('starts a workload at once while 64 others ignore that they are to end', async () => {
+  it('starts a workload at once while 64 others ignore SIGTERM', async () => {
     runtime.deaf = true;
     const names = Array.from({ length: 64 }, (_, n) => `deaf-${n}`);
     await Promise.all(names.map((name) => create(name)));
@@ -166,7 +166,7 @@ describe('the agent', () => {
     for (const name of ['healthy', ...names]) await until(name, 'Running');
   });
 
-  it('finishes a deletion when the workload ends, and when its time is over', async () => {
+  it('completes a deletion when the workload ends, and retries a removal that fails after the grace period', async () => {
     runtime.deaf = true;
     for (const name of ['early', 'late']) {
       await create(name);
@@ -185,7 +185,7 @@ describe('the agent', () => {
     await eventually('the late one gone', async () => (await get('late')) === undefined);
   });
 
-  it('says why a start fails, and tries again ever more rarely', async () => {
+  it('reports why a start fails, and retries at growing intervals', async () => {
     runtime.startsFail = 'no space left on device';
     await create('i');
     await until('i', 'Failed');
@@ -220,7 +220,7 @@ describe('the agent', () => {
     await until('i', 'Running');
   });
 
-  it('keeps what it knows of a running workload while its runtime does not answer', async () => {
+  it('keeps the status of a running workload while its runtime does not answer', async () => {
     await create('i');
     await until('i', 'Running');
     runtime.unavailable = 'the runtime does not answer';
@@ -233,11 +233,11 @@ describe('the agent', () => {
     expect(await get('i')).to.include({ status: 'Running', pid: 1 });
     runtime.unavailable = undefined;
     await clock.advance(defaultPolicy.workloadProbeMs);
-    await eventually('its look', async () => (await readiness('i'))?.status === 'True');
+    await eventually('its probe', async () => (await readiness('i'))?.status === 'True');
     expect(runtime.starts).to.have.length(1);
   });
 
-  it('asks a runtime once for all instances that wait for it, and reads none of them', async () => {
+  it('queries a runtime once per interval for all instances that wait for it, and reads none of them', async () => {
     runtime.unavailable = 'the runtime does not answer';
     const names = Array.from({ length: 40 }, (_, n) => `waiting-${n}`);
     await Promise.all(names.map((name) => create(name)));
@@ -309,7 +309,7 @@ describe('the agent', () => {
     expect(runtime.looks - before).to.be.within(60, 130);
   });
 
-  it('names the volume that can not be taken from an instance', async () => {
+  it('names the volume that can not be detached from a deleted instance', async () => {
     await store.create(volumes, {
       ...keyOf('v'),
       storageClassName: 'c',
@@ -359,7 +359,7 @@ describe('the agent', () => {
     });
   });
 
-  it('stops a workload whose volume is being taken, and leaves the driver to who takes it', async () => {
+  it('stops a workload whose volume is being force-detached, and makes no call of its driver', async () => {
     await store.create(volumes, {
       ...keyOf('v'),
       storageClassName: 'c',

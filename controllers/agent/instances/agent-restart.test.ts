@@ -127,7 +127,7 @@ describe('a restart of the agent', () => {
     expect(runtime.starts.length).to.equal(starts + 1);
   });
 
-  it('keeps the pace of workloads that crash again and again', async () => {
+  it('keeps the backoff of workloads that crash repeatedly', async () => {
     await pass(100);
     const [one] = names;
     const { backoff } = (await store.get(instances, { namespace: 'default', name: one ?? '' }))!;
@@ -236,7 +236,7 @@ describe('a restart of the agent', () => {
     expect(ended?.status).to.equal('Failed');
   });
 
-  it('counts the restarts of workloads that end before anybody sees them run', async () => {
+  it('counts the restarts of workloads that end before they are observed as running', async () => {
     runtime.endsAtOnce = true;
     await pass(100);
     const [name = ''] = names;
@@ -249,7 +249,7 @@ describe('a restart of the agent', () => {
     expect(restartCount).to.equal(runs - 1);
   });
 
-  it('keeps the pace of workloads that can not be started', async () => {
+  it('keeps the backoff of workloads that can not be started', async () => {
     runtime.startsFail = 'no space left on device';
     await pass(100);
     const before = runtime.starts.length;
@@ -261,7 +261,7 @@ describe('a restart of the agent', () => {
     expect(runtime.starts.length - before).to.be.within(names.length, 2 * names.length);
   });
 
-  it('lets no crash loop but one before the first restart of another workload', async () => {
+  it('restarts at most one crash loop before the first restart of another workload', async () => {
     await pass(100);
     let release = (): void => undefined;
     runtime.startsWait = new Promise((resolve) => (release = resolve));

@@ -28,16 +28,16 @@ import { VolumeManager } from '../volumes/volume-manager.js';
 const volumeKey = { namespace: 'default', name: 'moving' };
 const instanceKey = { namespace: 'default', name: 'web-0' };
 
-describe('an instance that waits for a volume whose holder its node never saw', function () {
+describe('an instance that waits for a volume whose holder was never in the cache of its node', function () {
   this.timeout(60_000);
   let directory: string;
   let store: ObjectStore;
   let manager: Manager;
   let clock: FakeClock;
-  /** Whether the node sees no volume, as a node that does not use it. */
+  /** Whether the token of the node gives no access to the volume, as for a node that does not use it. */
   let isHidden = false;
 
-  /** The volumes as the agent's token sees them. */
+  /** The volumes that the agent's token can access. */
   function visible(source: ListWatch<Volume>): ListWatch<Volume> {
     return {
       list: (signal) => source.list(signal),

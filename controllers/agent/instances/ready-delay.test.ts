@@ -28,7 +28,7 @@ describe('the time until an instance is ready', () => {
   const running = (run = 1, startedAt = clock.now()) =>
     ({ state: 'running', run, pid: 1, startedAt }) as const;
 
-  it('is two seconds of running, or what the service says, or none', async () => {
+  it('is two seconds of running, or minReadySeconds, which may be 0', async () => {
     const state = running();
     expect(delay.leftMs(instance(), state)).to.equal(2_000);
     expect(delay.leftMs(instance({ minReadySeconds: 30 }), state)).to.equal(30_000);
@@ -39,7 +39,7 @@ describe('the time until an instance is ready', () => {
     expect(delay.leftMs(instance(), state)).to.equal(0);
   });
 
-  it('counts from the start, which an earlier life of the agent made', () => {
+  it('counts from the start of the workload, which an earlier process of the agent may have started', () => {
     expect(delay.leftMs(instance(), running(1, clock.now() - 1_200))).to.equal(800);
     expect(delay.leftMs(instance(), running(1, clock.now() - 60_000))).to.equal(0);
   });
@@ -50,13 +50,13 @@ describe('the time until an instance is ready', () => {
     expect(delay.leftMs(instance(), running(2))).to.equal(2_000);
   });
 
-  it('is over for a run that was ready, also when the service asks for more by now', () => {
+  it('is over for a run that was ready, also if minReadySeconds was increased meanwhile', () => {
     const was = { conditions: [ready], restartCount: 2, minReadySeconds: 60 };
     expect(delay.leftMs(instance(was), running(3))).to.equal(0);
     expect(delay.leftMs(instance(was), running(4))).to.equal(60_000);
   });
 
-  it('is no longer for a clock that was set back', async () => {
+  it('is not extended by a clock that was set back', async () => {
     const future = running(1, clock.now() + 3_600_000);
     expect(delay.leftMs(instance(), future)).to.equal(2_000);
     await clock.advance(2_000);

@@ -8,7 +8,7 @@ describe('the turns of restarts', () => {
     return { woken, turns: new RestartTurns(({ name }) => woken.push(name)) };
   };
 
-  it('go to two at once, and then in the order of requests to those who crashed as often', () => {
+  it('are given to two keys at a time, and to keys that crashed equally often in the order of requests', () => {
     const { turns, woken } = make();
     expect(['a', 'b', 'c', 'd'].map((name) => turns.take(key(name), 1))).to.deep.equal([
       true,
@@ -25,7 +25,7 @@ describe('the turns of restarts', () => {
     expect(woken).to.deep.equal(['c', 'd']);
   });
 
-  it('give a first restart one of the next two, regardless of how many crash loops wait', () => {
+  it('include a first restart among the next two, regardless of how many crash loops wait', () => {
     for (const passed of [0, 1]) {
       const { turns, woken } = make();
       for (let n = 0; n < 300; n += 1) turns.take(key(`loop-${n}`), 6);
@@ -37,7 +37,7 @@ describe('the turns of restarts', () => {
     }
   });
 
-  it('come to a crash loop too while others that crashed less often never cease', () => {
+  it('are given to a crash loop too while keys that crashed less often are waiting', () => {
     const { turns, woken } = make();
     for (const name of ['a', 'b', 'loop']) turns.take(key(name), 6);
     for (let n = 0; n < 5; n += 1) turns.take(key(`new-${n}`), 1);

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { defaultPolicy } from '../../policy/policy.js';
 import { asRecorded, crashPriority, decideRestart, restartPriority, spreadOf } from './restart.js';
 
-describe('the place of a restart in the queue', () => {
+describe('the priority of a restart', () => {
   const ended = (ranMs: number) =>
     ({
       state: 'exited',
@@ -15,14 +15,14 @@ describe('the place of a restart in the queue', () => {
   const place = (crashes: number, ranMs = 0) =>
     restartPriority(defaultPolicy, ended(ranMs), crashes);
 
-  it('is the lower the more often it crashed, and below those that have a turn', () => {
+  it('decreases with each crash to a minimum, and is below that of a key that has a turn', () => {
     expect(place(1)).to.be.lessThan(crashPriority);
     expect(place(2)).to.be.lessThan(place(1));
     expect(place(6)).to.be.lessThan(place(5));
     expect(place(10_000), 'bounded').to.equal(place(1_000));
   });
 
-  it('is the usual one after a run that was long enough', () => {
+  it('is the default after a run that was long enough', () => {
     expect(place(3, defaultPolicy.restartHealthyMs)).to.equal(0);
   });
 });
@@ -47,7 +47,7 @@ describe('restart decision', () => {
     expect(decide('OnFailure', 1)).to.equal('restart');
   });
 
-  it('waits longer with each crash up to five minutes, and not at all after a stop of our own', () => {
+  it('waits longer with each crash up to five minutes, and not at all after a stop by the agent or the engine', () => {
     const at = (crashes: number, value?: number) =>
       decideRestart(defaultPolicy, 'Always', { ...exited, exitCode: 1 }, crashes, value);
     for (const crashes of [0, 1])
@@ -90,7 +90,7 @@ describe('the attribution of an end to the engine', () => {
     return asRecorded(status, { ...exited, reason: 'EngineRestarted' }, agentStartedAt).reason;
   };
 
-  it('ends with the record of an end of its own, unless an engine that stops may have caused it', () => {
+  it('is removed for a recorded end of the workload itself, unless a stopping engine may have caused it', () => {
     expect(reasonOf(recorded, 0)).to.equal(undefined);
     expect(reasonOf({ ...recorded, status: 'Exited' }, 0)).to.equal(undefined);
     expect(reasonOf(recorded, 143), 'reported before the outage').to.equal('EngineRestarted');

@@ -112,7 +112,7 @@ describe('instances that share a volume', function () {
     const started = reads;
     for (const [n, key] of keys.entries()) {
       await store.deleteByName(instances, key);
-      await eventually('it has left', async () => {
+      await eventually('it is detached', async () => {
         await clock.advance(100);
         return (await attachments()).length < count - n;
       });

@@ -35,7 +35,7 @@ describe('the backoff of starts', () => {
     }
   });
 
-  it('lets an instance that was changed be started at once, and starts again', () => {
+  it('does not delay an instance that was changed, and is reset for it', () => {
     const { backoff } = make().failed(instance());
     expect(make().leftMs(instance(backoff, 2))).to.equal(0);
     expect(make().failed(instance(backoff, 2)).delayMs).to.equal(100);
@@ -47,7 +47,7 @@ describe('the backoff of starts', () => {
     expect(make().leftMs(instance({ nextStartAt: 'soon', generation: 1 }))).to.equal(0);
   });
 
-  it('counts each run that ended soon once, and none that the agent ended', () => {
+  it('counts each short run once, and none that the agent ended', () => {
     const end = {
       state: 'exited',
       exitCode: 1,
@@ -66,7 +66,7 @@ describe('the backoff of starts', () => {
     expect(after(first, 2, { exitedAt })).to.deep.equal({ crashes: 0, run: 2 });
   });
 
-  it('forgets starts that failed once it runs, and not yet the runs that ended soon', () => {
+  it('resets the count of failed starts once the workload runs, and keeps that of short runs', () => {
     const failed = make().failed(instance({ crashes: 3, run: 3 }), 4);
     expect(make().running(instance(failed.backoff))).to.deep.equal({ crashes: 3, run: 4 });
     expect(make().running(instance())).to.equal(undefined);

@@ -55,7 +55,7 @@ describe('the launcher of supervisors', () => {
     expect(await log()).to.equal('before\nwritten');
   });
 
-  it('says why one can not be started, and starts the next', async () => {
+  it('reports why one can not be started, and starts the next', async () => {
     const refusal = async (request: LaunchRequest): Promise<string> =>
       launcher.launch(request).then(
         () => 'started',
@@ -88,7 +88,7 @@ describe('the launcher of supervisors', () => {
       .and.not.equal(first);
   });
 
-  it('ends its process when it is closed, and that of a launch meanwhile', async () => {
+  it('ends its process when it is closed, also if a launch is in progress', async () => {
     const parent = await parentOf('true');
     launcher.close();
     await eventually('the process to end', () => {

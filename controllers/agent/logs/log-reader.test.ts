@@ -35,7 +35,7 @@ describe('log reader', () => {
     return lines;
   }
 
-  it('gives all lines, or the last ones, also an unfinished one', async () => {
+  it('returns all lines, or the last ones, also an unfinished one', async () => {
     await writeFile(file, 'one\ntwo\nthree\n');
     expect(await all(0)).to.deep.equal(['one', 'two', 'three']);
     expect(await all(2)).to.deep.equal(['two', 'three']);
@@ -51,7 +51,7 @@ describe('log reader', () => {
     expect(await all(0)).to.deep.equal([]);
   });
 
-  it('waits for a log that is not there yet when it follows', async () => {
+  it('waits for a log that does not exist yet when it follows', async () => {
     const stop = new AbortController();
     const lines: string[] = [];
     const reading = (async () => {
@@ -113,7 +113,7 @@ describe('log reader', () => {
     await rm(logTimes(file), { force: true });
   }
 
-  it('gives whole lines, the last ones on demand, and what has no end at the end', async () => {
+  it('returns complete lines, only the last ones on request, and an unfinished line at the end', async () => {
     await writeFile(file, 'a\nb\n\nä€\nrest');
     expect(contents(await read())).to.deep.equal(['a', 'b', '', 'ä€', 'rest']);
     expect(contents(await read({ tail: 2 }))).to.deep.equal(['ä€', 'rest']);
@@ -128,7 +128,7 @@ describe('log reader', () => {
     }
   });
 
-  it('finds a position again that rotation has moved, and reads what came since', async () => {
+  it('finds a position again after a rotation, and reads later lines', async () => {
     await writeFile(file, 'one\ntwo\n');
     const after = (await read())[0]!.position;
     await rotate();
@@ -138,7 +138,7 @@ describe('log reader', () => {
     expect(contents(await read({ after }))).to.deep.equal(['two', 'three', 'four']);
   });
 
-  it('reports lost output and reads all that is kept when the position is nowhere any more', async () => {
+  it('reports lost output and reads all kept lines if the position no longer exists', async () => {
     await writeFile(file, 'kept\n');
     await rotate();
     await appendFile(file, 'new\n');
@@ -148,7 +148,7 @@ describe('log reader', () => {
     expect(rest).to.deep.equal(['kept', 'new']);
   });
 
-  it('begins at the last note before a time, with what rotation moved aside since', async () => {
+  it('begins at the last note before a time, including rotated files since then', async () => {
     await writeFile(file, 'old\n');
     await noteSize(file, 1_000);
     await appendFile(file, 'new\n');
@@ -164,7 +164,7 @@ describe('log reader', () => {
     expect(contents(await read({ since: 1_500, tail: 1 }))).to.deep.equal(['after']);
   });
 
-  it('cuts a line without end between characters', async () => {
+  it('splits a line without an end between characters', async () => {
     await writeFile(file, '€'.repeat(40_000));
     const lines = contents(await read());
     expect(lines.length).to.equal(2);

@@ -50,7 +50,7 @@ describe('the output of one run in a log that all runs share', () => {
     return lines;
   }
 
-  it('is what lies between its start and that of the next run', async () => {
+  it('is the output between its start and that of the next run', async () => {
     const first = await start();
     await appendFile(file, 'a\nb\n');
     const second = await start();
@@ -62,7 +62,7 @@ describe('the output of one run in a log that all runs share', () => {
     expect(await between(third, await start())).to.deep.equal(['d']);
   });
 
-  it('is found again in the files that rotation moved aside', async () => {
+  it('is found in rotated files', async () => {
     const first = await start();
     await appendFile(file, 'a\n');
     await rotate();
@@ -86,7 +86,7 @@ describe('the output of one run in a log that all runs share', () => {
     expect(await between(first, second)).to.deep.equal(['a']);
   });
 
-  it('is what is left of it when rotation dropped the beginning, and nothing when it dropped all', async () => {
+  it('is the remaining output if rotation removed the beginning, and empty if it removed all', async () => {
     const first = await start();
     await appendFile(file, 'a\n');
     await rotate();

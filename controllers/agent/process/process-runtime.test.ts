@@ -112,7 +112,7 @@ describe('process runtime', function () {
     expect(await output()).to.equal('fine\n');
   });
 
-  it('is found again by another daemon, and not started twice', async () => {
+  it('is adopted by another daemon, and not started twice', async () => {
     await runtime.start(spec('echo started; sleep 600'));
     await eventually('its output', async () => (await output()) !== '');
     const first = await runtime.observe(id);
@@ -123,7 +123,7 @@ describe('process runtime', function () {
     expect(await output()).to.equal('started\n');
   });
 
-  it('stops with TERM, with KILL after the grace, and the whole process group', async () => {
+  it('stops with SIGTERM, with SIGKILL after the grace period, and the whole process group', async () => {
     await runtime.start(spec('trap "echo bye; exit 0" TERM; sleep 600 & wait'));
     await eventually('the trap', async () => (await runtime.observe(id)).state === 'running');
     await runtime.stop(id, 5_000);
@@ -134,7 +134,7 @@ describe('process runtime', function () {
     expect(state).to.include({ exitCode: 137, requested: true });
   });
 
-  it('asks to end without waiting, once, and kills when the grace is over', async () => {
+  it('requests a stop without waiting, signals once, and kills when the grace period is over', async () => {
     await runtime.start(spec('trap "echo asked" TERM; echo up; while :; do sleep 0.1; done'));
     await eventually('the trap', async () => (await output()).includes('up'));
     const first = await runtime.requestStop(id, 60_000);
@@ -206,14 +206,14 @@ describe('process runtime', function () {
       );
     });
 
-    it('a supervisor that dies behind its claim is no start either', async () => {
+    it('a start whose supervisor dies after its claim fails', async () => {
       await broken('mkdir "$1/claimed"; echo "$$ 1" >"$1/claimed/supervisor"; exit 1');
       await runtime.start(spec('true'));
       expect((await failed()).message).to.contain('ended with exit code 1');
     });
   });
 
-  it('an unclaimed run was never started, and a late supervisor does not start it', async () => {
+  it('a run that was not claimed when it was abandoned is not started by a late supervisor', async () => {
     await mkdir(join(base, 'data/instances', id, 'run-1'), { recursive: true });
     expect((await runtime.observe(id)).state).to.equal('absent');
     await runtime.start(spec('echo second'));

@@ -41,7 +41,7 @@ describe('a command that can not be started', () => {
     });
   };
 
-  it('says why, and one that ran says nothing', async () => {
+  it('is reported with the reason, and a command that ran is not', async () => {
     const refusals = {
       'nosuch-program': [127, commandNotFound.format({ file: 'nosuch-program' })],
       '/nosuch/program': [127, commandMissing.format({ file: '/nosuch/program' })],

@@ -47,7 +47,7 @@ describe('a process that is started again after its removal', function () {
     eventually(state, async () => (await runtime.observe(id)).state === state);
   const record = 'echo "$4" >"$1/exit.new"; mv "$1/exit.new" "$1/exit"';
 
-  it('runs, though the start of the earlier run is still waited for', async () => {
+  it('runs although the start of the earlier run is still awaited', async () => {
     await slow(`sleep 0.35; mkdir "$1/claimed" || exit 0; echo "$$ 1 box" >"$1/pid"; ${record}`);
     for (const code of ['7', '8']) {
       await runtime.start(spec(code));

@@ -43,7 +43,7 @@ describe('stops of workloads', () => {
     return stops.advance(directory, state, graceMs);
   };
 
-  it('ask first, and kill once the grace is over', async () => {
+  it('send SIGTERM first, and SIGKILL once the grace period is over', async () => {
     const stops = new StopRequests(clock);
     const asked = once(child.stdout!, 'data');
     await advance(stops);
@@ -57,7 +57,7 @@ describe('stops of workloads', () => {
     expect((await end)[1]).to.equal('SIGKILL');
   });
 
-  it('give a process its time to go from the kill on, where the grace was over long before', async () => {
+  it('wait for the end of a process from the kill on, also if the grace period was over long before', async () => {
     await writeFile(join(directory, 'stop-requested'), String(clock.now() - 60 * 60_000));
     const stops = new StopRequests(clock);
     await advance(stops);

@@ -57,7 +57,7 @@ describe('workloads whose instance is not known to the agent', () => {
     expect(await runtime.workloads()).to.deep.equal([uid]);
   });
 
-  it('are looked for twice when many instances ask at the same time', async () => {
+  it('are searched twice when many instances request it at the same time', async () => {
     const runtime = new PlayedRuntime();
     const listed = runtime.workloads.bind(runtime);
     let lists = 0;

@@ -176,7 +176,7 @@ describe('a process whose instance was removed from its node', function () {
     expect(await runtime.workloads()).to.deep.equal([]);
   });
 
-  it('ends though its instance was made again on another node', async () => {
+  it('ends although its instance was recreated on another node', async () => {
     await startAgent();
     await run();
     await attach();
@@ -187,7 +187,7 @@ describe('a process whose instance was removed from its node', function () {
     expect(await store.get(instances, key)).to.include({ node: 'm' });
   });
 
-  it('ends at the start of an agent that was down meanwhile, and others continue', async () => {
+  it('ends at the start of an agent that did not run meanwhile, and others continue', async () => {
     const spec = { command: ['/bin/sleep', '600'], env: {}, workingDir: '/', mounts: [] };
     const kept = await create('n');
     const gone = '00000000-0000-4000-8000-000000000000';
@@ -225,7 +225,7 @@ describe('a process whose instance was removed from its node', function () {
       expect((await store.get(volumes, volumeKey))?.attachments).to.deep.equal([]);
     });
 
-    it('keeps the volumes of the node where they are when it survives', async () => {
+    it('prevents the detach of the volumes of the node while it survives', async () => {
       const stop = runtime.stop.bind(runtime);
       runtime.stop = (id, graceMs) =>
         id === gone ? Promise.reject(new Error('process 1 survives SIGKILL')) : stop(id, graceMs);

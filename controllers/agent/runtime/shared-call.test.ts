@@ -15,7 +15,7 @@ describe('a shared call', () => {
     eventually(`${count} calls`, () => made.length === count);
   beforeEach(() => void made.splice(0));
 
-  it('gives those who ask while it runs the answer of the next one, which they share', async () => {
+  it('returns the answer of the next call to all callers that come while one is in progress', async () => {
     const first = call.ask();
     const [second, third] = [call.ask(), call.ask()];
     expect(made).to.have.length(1);
@@ -30,7 +30,7 @@ describe('a shared call', () => {
     expect(await fourth).to.equal('newest');
   });
 
-  it('that fails fails for those who share it, and the next one is made', async () => {
+  it('that fails rejects for the callers that share it, and the next call is made', async () => {
     const outcomes = Promise.allSettled([call.ask(), call.ask(), call.ask()]);
     made[0]!.reject(new Error('first'));
     await begun(2);

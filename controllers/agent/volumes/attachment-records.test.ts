@@ -42,7 +42,7 @@ describe('records of attachments', () => {
   /** Runs `other` immediately before the next commit of the records. */
   const before = (other: () => Promise<unknown>) => raced.overtake(() => true, other);
 
-  it('a volume is reserved for one of two claims that see it free at the same moment', async () => {
+  it('a volume is reserved for one of two claims that read it as free at the same moment', async () => {
     before(() => give(key, of('m', 'default/other')));
     expect(await records.reserve(await volume(), claim, [])).to.deep.equal({
       reason: 'VolumeInUse',
@@ -52,7 +52,7 @@ describe('records of attachments', () => {
     expect(records.own.claimsOf(await volume())).to.deep.equal([]);
   });
 
-  it('a volume is not reserved when another one on its storage is taken at the same moment', async () => {
+  it('a volume is not reserved if another one on its storage is reserved at the same moment', async () => {
     const [mine, twin] = [await volume(), await volume(twinKey)];
     before(() => give(twinKey, of('m', 'default/other')));
     const obstacle = await records.reserve(mine, claim, [twin]);
@@ -146,7 +146,7 @@ describe('records of attachments', () => {
     }
   });
 
-  it('a volume is not reserved that was made and provisioned again under the name', async () => {
+  it('a volume that was recreated and provisioned under the name is not reserved', async () => {
     const begun = await volume();
     const next = { ...key, storageClassName: 'c', size: '1Gi' };
     const remake = async (): Promise<void> => {

@@ -50,7 +50,7 @@ describe('mounts that the store does not account for', () => {
     ];
   });
 
-  it('stay while the workload runs that was started with them, and no others', async () => {
+  it('are kept while the workload that was started with them runs, and others are removed', async () => {
     await leftovers.sort(attached(), runs('a/x-0'), signal);
     expect(targets()).to.have.members([
       '/m/binds/u/a+x-0/data',
@@ -64,7 +64,7 @@ describe('mounts that the store does not account for', () => {
     expect(leftovers.has('a/x-0')).to.equal(false);
   });
 
-  it('go while others keep the same volume, attached or left', async () => {
+  it('are removed while other mounts of the same volume are kept', async () => {
     const isAttached = attached('u a/y-0');
     expect(await leftovers.sort(isAttached, runs('a/x-0'), signal)).to.deep.equal(['u']);
     await leftovers.remove('a/x-0', isAttached, signal);

@@ -33,7 +33,7 @@ describe('a volume that is staged on its node', () => {
     return requests.pop();
   };
 
-  it('may be formatted until it was, and never again', async () => {
+  it('may be formatted until it was formatted, and never again', async () => {
     expect(await prepare({})).to.include({ mayFormat: true, isCopy: false });
     expect(await prepare({ source: { snapshot: 's' } })).to.include({ isCopy: true });
     expect(await prepare({ importedAs: 'disk-1' })).to.include({ isCopy: true });

@@ -54,7 +54,7 @@ describe('a volume that several nodes attach at once, of a provider with asynchr
     );
   };
 
-  it('has one operation for each, which no other node continues', async () => {
+  it('has one operation for each node, which no other node continues', async () => {
     const mount = { name: 'data', mountPath: '/data', claim: { name: 'v' } };
     const user = (name: string): Instance => instanceOf(name);
     world.driver.slow = { attach: 4 };

@@ -23,7 +23,7 @@ describe('the teardown of volumes at shutdown', () => {
     logger = new RecordingLogger();
   });
 
-  /** Returns a volume whose first `failures` releases fail. It counts all of them in `tries`. */
+  /** Returns a volume whose first `failures` releases fail. It counts all releases in `tries`. */
   const failing = (name: string, kind: DriverErrorKind, failures: number) => {
     const step = {
       volume: volumeOf(name),
@@ -69,20 +69,20 @@ describe('the teardown of volumes at shutdown', () => {
     expect(busy.tries).to.be.within(10, 20);
   });
 
-  it('does not try again what can not succeed', async () => {
+  it('does not retry a release that can not succeed', async () => {
     const refused = failing('refused', 'CredentialsRejected', Infinity);
     await tearDownVolumes([refused], 20_000, { clock, logger, policy: defaultPolicy });
     expect(refused.tries).to.equal(1);
   });
 
-  it('does not count what the store shows to have been released before', async () => {
+  it('does not count volumes that were released before according to the store', async () => {
     const before = { volume: volumeOf('before'), release: () => Promise.resolve(false) };
     const ports = { clock, logger, policy: defaultPolicy };
     await tearDownVolumes([failing('a', 'InUse', 0), before], 1_000, ports);
     expect(lines()).to.deep.equal([{ msg: 'All volumes torn down', detached: 1, total: 1 }]);
   });
 
-  it('leaves behind a release that hangs', async () => {
+  it('abandons a release that hangs', async () => {
     const hung = { volume: volumeOf('hung'), release: () => new Promise<boolean>(() => undefined) };
     const down = tearDownVolumes([hung], 1_000, { clock, logger, policy: defaultPolicy });
     await clock.advance(1_000);
@@ -91,7 +91,7 @@ describe('the teardown of volumes at shutdown', () => {
     expect(lines()[0]).to.include({ error: 'the shutdown budget has ended' });
   });
 
-  it('spent before it begins is one warning, and no summary', async () => {
+  it('with a spent budget logs one warning, and no summary', async () => {
     const step = failing('v', 'InUse', 0);
     await tearDownVolumes([step], 0, { clock, logger, policy: defaultPolicy });
     expect(step.tries).to.equal(0);

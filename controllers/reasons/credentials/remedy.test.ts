@@ -50,7 +50,7 @@ const edit = 'kedge edit volume/v -n default';
 const create = `printf '%s\\n' 'kind: StorageClass' 'name: c' 'driver: cloud3-block' 'parameters:' '  region: "eu-central-1"' '  accessKeyId: VALUE' '  secretAccessKey: VALUE' | kedge cast --no-wait -`;
 
 describe('the remedy for a credential whose class was deleted', () => {
-  it('is a whole credential of the volume, then the class with what it gave, then the end of a deletion', () => {
+  it('is a complete credential of the volume, then the class with its earlier parameters, then the end of a deletion', () => {
     const told = ofVolume(volume(), gone, 'CredentialsRejected');
     expect(told).to.include({ type: 'set', command: edit });
     expect(told.text).to.contain('(accessKeyId and secretAccessKey)').and.contain(create);
@@ -132,7 +132,7 @@ describe('the remedy for a part of a credential', () => {
   const part = { parameters: { accessKeyId: 'secret:own/id' } };
   const value = 'a whole credential: accessKeyId and secretAccessKey';
 
-  it('is a whole one of the volume that has the part, before the end of its deletion', () => {
+  it('is a complete one of the volume that has the part, before the end of its deletion', () => {
     for (const world of [gone, { storageClasses: [classOf('cloud3-block')] }]) {
       const told = ofVolume(volume({ ...part, ...deleting }), world, 'InvalidParameters', message);
       expect(told).to.include({ type: 'set', command: edit, value });

@@ -36,7 +36,7 @@ describe('the secrets that an explanation names', () => {
   const pair = { accessKeyId: 'secret:own/id', secretAccessKey: 'secret:own/key' };
   const ofPair = ['default/own/id', 'default/own/key'];
 
-  it('are those of the volume alone if it has a whole credential', () => {
+  it('are those of the volume alone if it has a complete credential', () => {
     const token = { apiToken: 'secret:class/key' };
     const legacy = { parameters: { apiTokenSecretRef: 'clouds/own' } };
     expect(used('cloud1-volume', legacy, token)).to.deep.equal(['clouds/own/token']);
@@ -57,7 +57,7 @@ describe('the secrets that an explanation names', () => {
     ).to.deep.equal(['default/class/session', 'default/own/key']);
   });
 
-  it('are no captured ones beside a whole credential of the volume, once the class is gone', () => {
+  it('are no captured ones beside a complete credential of the volume, once the class was deleted', () => {
     const driverParameters = { ...pair, sessionToken: 'secret:own/lost' };
     expect(used('cloud3-block', { driverParameters, parameters: pair })).to.deep.equal(ofPair);
     expect(used('cloud3-block', { driverParameters })).to.deep.equal([

@@ -45,7 +45,7 @@ describe('the name of an image', () => {
     `a${'/a'.repeat(300)}`,
     'host.example.com:port/a',
   ])
-    it(`${JSON.stringify(text.slice(0, 40))} is none`, () => {
+    it(`${JSON.stringify(text.slice(0, 40))} is not valid`, () => {
       expect(parseImage(text)).to.equal(undefined);
     });
 });

@@ -177,7 +177,7 @@ class Subject {
       if (await store.get(volumes, key)) await store.deleteByName(volumes, key);
       return settle();
     }
-    // Writes of the scheduler may still be on their way.
+    // Writes of the scheduler may be pending.
     await settle();
     const found = await store.get(instances, key);
     if (!found) return;
@@ -244,7 +244,7 @@ class Subject {
     return found;
   }
 
-  /** The nodes of all instances once nothing happens any more. */
+  /** The nodes of all instances once all work has settled. */
   async outcome(): Promise<readonly (string | undefined)[]> {
     this.#process.revive();
     await this.world.restart();
@@ -272,7 +272,7 @@ describe('instances with and without volumes, each for a node of its own', () =>
     );
   }).timeout(120_000);
 
-  it('are not kept from a node by a nomination that can not come true', async () => {
+  it('are not kept from a node by a nomination that can not be fulfilled', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.oneof(step, disturbance, disturbance), { minLength: 8, maxLength: 25 }),

@@ -83,7 +83,7 @@ describe('the room of an instance that waits for its volume', () => {
     expect(await nodesOf('x', 'y')).to.deep.equal(['in-a', 'in-b']);
   });
 
-  it('is not there if another instance gets it at the same time: the zone is chosen again', async () => {
+  it('does not exist if another instance gets it at the same time: the zone is selected again', async () => {
     world.driver.slow = { provision: 1 };
     // The cache lacks the instance that takes the node.
     const taking = world.store.create(instances, {

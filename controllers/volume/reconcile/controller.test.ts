@@ -27,7 +27,7 @@ import { rearm, volumeController } from './controller.js';
 
 const mount = { name: 'd', mountPath: '/d', claim: { name: 'v' } };
 
-/** Keeps what was logged. */
+/** A logger that appends to `lines`. */
 function keepingLogger(lines: (LogFields & { readonly msg: string })[]): Logger {
   const keep = (msg: string, fields: LogFields = {}): void => void lines.push({ msg, ...fields });
   const logger: Logger = { debug: keep, info: keep, warn: keep, error: keep, child: () => logger };
@@ -98,7 +98,7 @@ describe('volume controller', () => {
     expect(driver.calls, 'tried at once by hand').to.have.length(11);
   });
 
-  it('tries at once when what the failure depended on changes', async () => {
+  it('retries at once when an object changes on which the failure depends', async () => {
     driver.fails = 'Unavailable';
     await create();
     await clock.advance(20_000);
@@ -111,7 +111,7 @@ describe('volume controller', () => {
     expect((await volume())?.status).to.equal('Available');
   });
 
-  it('tries at once when the secret that apiTokenSecretRef names changes', async () => {
+  it('retries at once when the secret that apiTokenSecretRef names changes', async () => {
     driver.fails = 'CredentialsRejected';
     await create({ parameters: { apiTokenSecretRef: 'default/legacy' } });
     await clock.advance(20_000);
@@ -126,7 +126,7 @@ describe('volume controller', () => {
     expect((await volume())?.status).to.equal('Available');
   });
 
-  it('V24: a failing deletion backs off too, keeps the object, and ends when the driver can', async () => {
+  it('V24: a failing deletion backs off too, keeps the object, and completes when the driver succeeds', async () => {
     await create();
     await store.deleteByName(volumes, key);
     driver.fails = 'InUse';
@@ -155,7 +155,7 @@ describe('volume controller', () => {
     expect((await volume())?.status).to.equal('Available');
   });
 
-  it('a teardown leaves volumes of workloads that run attached, and says so', async () => {
+  it('a teardown leaves volumes of running workloads attached, and reports it', async () => {
     await create();
     const instance = instanceOf('i-0');
     expect((await volumeManager.ensure(instance, mount)).type).to.equal('mounted');

@@ -87,7 +87,7 @@ describe('the part of a node, for a volume that is being deleted', () => {
     expect(findCondition((await volume()).conditions, 'Deleted')?.status).to.equal('True');
   });
 
-  it('may be going by a call of a process that was killed after one refusal, and not after a second', async () => {
+  it('may be in deletion by a call of a process that was killed after one refusal, and not after a second', async () => {
     await written({ snapshotsInFlight: [] });
     hang();
     await written(await asked());
@@ -95,7 +95,7 @@ describe('the part of a node, for a volume that is being deleted', () => {
     expect(await killed()).to.deep.equal([true, false]);
   });
 
-  it('is the policy to decide about again after refusals, also where the clock of the node is behind', async () => {
+  it('follows a changed policy again after refusals, also where the clock of the node is behind', async () => {
     await written({ snapshotsInFlight: [] });
     world.driver.failsOn = { delete: 'PermissionDenied' };
     const { generation } = (await volume()).metadata;
@@ -142,7 +142,7 @@ describe('the data of a volume that is being deleted', () => {
     expect(world.driver.made.size).to.equal(0);
   });
 
-  it('is the policy to decide about again after a call that certainly did nothing', async () => {
+  it('follows a changed policy again after a call that certainly did nothing', async () => {
     world.driver.failsOn = { delete: 'PermissionDenied' };
     await world.createVolume();
     await world.deleteVolume();
@@ -154,7 +154,7 @@ describe('the data of a volume that is being deleted', () => {
     expect(world.driver.made.size).to.equal(1);
   });
 
-  it('is not the policy to decide about while the provider executes a call, and is deleted under a later retain', async () => {
+  it('does not follow a changed policy while the provider executes a call, and is deleted under a later retain', async () => {
     await world.createVolume();
     world.driver.slow = { delete: 1 };
     await world.deleteVolume();
@@ -168,7 +168,7 @@ describe('the data of a volume that is being deleted', () => {
     expect(world.driver.made.size).to.equal(0);
   });
 
-  it('may be going by a call of unknown outcome after one refusal, and not after a second', async () => {
+  it('may be in deletion by a call of unknown outcome after one refusal, and not after a second', async () => {
     world.driver.failsOn = { delete: 'Timeout' };
     await world.createVolume();
     await world.deleteVolume();
@@ -181,7 +181,7 @@ describe('the data of a volume that is being deleted', () => {
     expect(await after(3)).to.equal(false);
   });
 
-  it('may be going by a call of a process that was killed after one refusal, and not after a second', async () => {
+  it('may be in deletion by a call of a process that was killed after one refusal, and not after a second', async () => {
     await world.createVolume();
     hang();
     await world.deleteVolume();
@@ -189,7 +189,7 @@ describe('the data of a volume that is being deleted', () => {
     expect(await killed()).to.deep.equal([true, false]);
   });
 
-  it('may be going by a call that was made again after a refusal, in a process that was killed then', async () => {
+  it('may be in deletion by a call that was repeated after a refusal, in a process that was killed then', async () => {
     world.driver.failsOn = { delete: 'PermissionDenied' };
     await world.createVolume();
     await world.deleteVolume();
@@ -198,7 +198,7 @@ describe('the data of a volume that is being deleted', () => {
     expect(await killed()).to.deep.equal([true, false]);
   });
 
-  it('may be going while a call is made again after one that did nothing', async () => {
+  it('may be in deletion while a call is repeated after one that did nothing', async () => {
     world.driver.failsOn = { delete: 'PermissionDenied' };
     await world.createVolume();
     await world.deleteVolume();

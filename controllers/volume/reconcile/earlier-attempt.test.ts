@@ -38,12 +38,12 @@ describe('a volume whose class changes after an attempt to provision it', () => 
     expect(world.driver.calls).to.deep.equal(['provision', 'delete', 'provision']);
   });
 
-  it('is provisioned without a deletion if the attempt was refused: what has its uid is not of the attempt', async () => {
+  it('is provisioned without a deletion if the attempt was refused: a resource with its uid is not from the attempt', async () => {
     await attempt('InvalidParameters');
     expect(world.driver.calls).to.deep.equal(['provision', 'provision']);
   });
 
-  it('that changes back completes the deletion first, which is no deletion of the volume later', async () => {
+  it('that changes back completes the deletion first, which does not delete the volume later', async () => {
     world.driver.failsOn = { provision: 'Unavailable' };
     await world.createVolume({ reclaimPolicy: 'retain' });
     world.driver.failsOn = {};
@@ -62,7 +62,7 @@ describe('a volume whose class changes after an attempt to provision it', () => 
     expect(world.driver.calls).to.deep.equal(calls);
   });
 
-  it('is provisioned once what an open creation may have made is deleted, also if a later call of it was refused', async () => {
+  it('is provisioned once the possible result of an open creation is deleted, also if a later call of it was refused', async () => {
     world.driver.slow = { provision: 1 };
     await world.createVolume();
     world.driver.failsOn = { provision: 'InvalidParameters' };
@@ -88,7 +88,7 @@ describe('a volume whose class changes after an attempt to provision it', () => 
     expect(world.driver.calls.slice(before)).to.deep.equal(['delete', 'provision']);
   });
 
-  it('waits while an open creation may have made it and its deletion is not permitted', async () => {
+  it('waits while an open creation may have created it and its deletion is not permitted', async () => {
     world.driver.slow = { provision: 1 };
     world.driver.failsOn = { delete: 'PermissionDenied' };
     await world.createVolume();
@@ -125,7 +125,7 @@ describe('a volume whose class changes after an attempt to provision it', () => 
     expect(kept).to.deep.equal([undefined, undefined]);
   });
 
-  it('is not renewed for each copy of a sealed literal, but for another one', async () => {
+  it('is not started again for each copy of a sealed literal, but for another literal', async () => {
     const seal = (text: string): string =>
       world.sealer.seal(text, { holder: holderOf(storageClasses, { name: 'c' }), key: 'token' });
     await setParameters({ token: seal('a') });
@@ -141,7 +141,7 @@ describe('a volume whose class changes after an attempt to provision it', () => 
     expect(world.driver.tokenOf('provision')).to.equal('b');
   });
 
-  it('is renewed once for parameters that differ at each reading, and retried with backoff', async () => {
+  it('is started again once for parameters that differ at each reading, and retried with backoff', async () => {
     let reads = 0;
     world.driver.configured = () => ({ endpoint: `e${++reads}` });
     world.driver.failsOn = { provision: 'Throttled' };
@@ -154,7 +154,7 @@ describe('a volume whose class changes after an attempt to provision it', () => 
     expect(await world.volume()).to.include({ status: 'Available' });
   });
 
-  it('is renewed once by each process for parameters that differ at each reading, and provisioned by the last', async () => {
+  it('is started again once by each process for parameters that differ at each reading, and provisioned by the last', async () => {
     let reads = 0;
     world.driver.configured = () => ({ endpoint: `e${++reads}` });
     world.driver.failsOn = { provision: 'Throttled' };
@@ -174,7 +174,7 @@ describe('a volume whose class changes after an attempt to provision it', () => 
     expect(deletions()).to.equal(processes);
   });
 
-  it('that fails for good with such parameters is not retried before the next check', async () => {
+  it('that fails permanently with such parameters is not retried before the next check', async () => {
     let reads = 0;
     world.driver.configured = () => ({ endpoint: `e${++reads}` });
     world.driver.failsOn = { provision: 'InvalidParameters' };

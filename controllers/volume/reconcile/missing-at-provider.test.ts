@@ -12,7 +12,7 @@ describe('a volume that its provider does not show', () => {
   });
   afterEach(() => world.stop());
 
-  it('V27: what the provider does not show twice is lost, never created again, and found again', async () => {
+  it('V27: a volume that two probes do not find is lost, never created again, and Available again when it is found', async () => {
     await world.createVolume();
     world.driver.failsOn = { observe: 'NotFound' };
     await world.clock.advance(2 * 60 * 60_000);
@@ -29,7 +29,7 @@ describe('a volume that its provider does not show', () => {
     expect(await world.volume()).to.include({ status: 'Available', failureMessage: '' });
   });
 
-  it('V27: one that an instance holds is Bound again when it is found', async () => {
+  it('V27: one that an instance uses is Bound again when it is found', async () => {
     await world.createVolume();
     const instance = instanceOf('i-0');
     await world.volumeManager.ensure(instance, mount);
@@ -90,7 +90,7 @@ describe('a volume that its provider does not show', () => {
     expect(await world.volume()).to.include({ status: 'Failed', reason: 'VolumeLost' });
   });
 
-  it('a volume that failed while the clock was far ahead is tried again after half an hour at most', async () => {
+  it('a volume that failed while the clock was far ahead is retried after half an hour at most', async () => {
     const right = world.clock.now.bind(world.clock);
     world.clock.now = () => right() + 365 * 24 * 3_600_000;
     world.driver.failsOn = { provision: 'InvalidParameters' };

@@ -168,7 +168,7 @@ describe('the place of a volume whose class names no zone', () => {
     expect(await zonesOf(...names)).to.have.members(['b', 'c']);
   });
 
-  it('has room that others expect rather than none at all', async () => {
+  it('has capacity that others are expected to use rather than none at all', async () => {
     await instance('placed', exclusive(), { node: 'in-a' });
     await settle();
     const names = ['v', 'w', 'x'];

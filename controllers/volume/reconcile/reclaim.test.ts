@@ -7,7 +7,7 @@ import type { VolumeEffects } from './effects.js';
 import { Reclaim } from './reclaim.js';
 
 describe('a volume that releases its source snapshot', () => {
-  it('leaves the snapshot to the other volumes that are being made from it', async () => {
+  it('keeps the snapshot for the other volumes that are being restored from it', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const key = { namespace: 'default', name: 's' };
     await store.create(snapshots, { ...key, source: { volume: 'v' } });

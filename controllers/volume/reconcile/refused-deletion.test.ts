@@ -36,7 +36,7 @@ describe('a deleted volume whose parameters the driver refuses, also for its del
   };
   const deletions = (): number => world.driver.calls.filter((call) => call === 'delete').length;
 
-  it('says how to correct it, and how to remove it without a deletion', async () => {
+  it('reports how to correct it, and how to remove it without a deletion', async () => {
     await failed();
     const found = await world.volume();
     expect(found).to.include({ status: 'Failed', reason: 'InvalidParameters' });
@@ -65,7 +65,7 @@ describe('a deleted volume whose parameters the driver refuses, also for its del
     expect(await world.volume()).to.include({ status: 'Failed', reason: 'Unavailable' });
   });
 
-  it('is removed without a deletion once its policy is retain, and a log line says so', async () => {
+  it('is removed without a deletion once its policy is retain, which a log line reports', async () => {
     await failed();
     await retain();
     expect(await world.volume()).to.equal(undefined);
@@ -93,7 +93,7 @@ describe('a deleted volume whose parameters the driver refuses, also for its del
     expect(await world.volume()).to.equal(undefined);
   });
 
-  it('stays with a rejected credential if only its class says retain', async () => {
+  it('stays with a rejected credential if only the policy of its class is retain', async () => {
     const change = (found: object) => ({ ...found, reclaimPolicy: 'retain' });
     await modify(world.store, storageClasses, { name: 'c' }, change as never);
     world.driver.failsOn = { provision: 'CredentialsRejected', delete: 'CredentialsRejected' };
@@ -108,7 +108,7 @@ describe('a deleted volume whose parameters the driver refuses, also for its del
     expect(deletions()).to.equal(1);
   });
 
-  it('waits for its secret under any policy: its driver was not asked', async () => {
+  it('waits for its secret under any policy: its driver was not called', async () => {
     await world.writeSecret('token', 'right');
     await world.createVolume({
       reclaimPolicy: 'retain',
@@ -126,7 +126,7 @@ describe('a deleted volume whose parameters the driver refuses, also for its del
     expect(await world.volume()).to.equal(undefined);
   });
 
-  it('keeps what its provider has of it under retain, and removes the object', async () => {
+  it('keeps its resource at the provider under retain, and removes the object', async () => {
     world.driver.failsOn = {};
     await world.createVolume();
     world.driver.failsOn = { delete: 'InvalidParameters' };
@@ -140,7 +140,7 @@ describe('a deleted volume whose parameters the driver refuses, also for its del
     expect(world.driver.made.size).to.equal(1);
   });
 
-  it('stays under the policy retain of its class if a creation may have made something, until its own is retain', async () => {
+  it('stays under the policy retain of its class if a creation may have succeeded, until its own is retain', async () => {
     const retained = { reclaimPolicy: 'retain' as const };
     await modify(world.store, storageClasses, { name: 'c' }, (found) => ({
       ...found,
@@ -175,7 +175,7 @@ describe('a deleted volume whose parameters the driver refuses, also for its del
     expect(world.driver.made.size).to.equal(1);
   });
 
-  it('stays after it was found and its parameters were refused then: it is not where the corrected ones say', async () => {
+  it('stays after it was found and its parameters were refused then: it is not in the place of the corrected ones', async () => {
     await world.createVolume();
     world.driver.failsOn = {};
     world.driver.slow = { delete: 1 };

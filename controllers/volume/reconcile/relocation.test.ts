@@ -56,7 +56,7 @@ describe('a volume whose class names no zone', () => {
     ]);
   });
 
-  it('says which zones have no capacity, and is not tried in a hot loop', async () => {
+  it('reports which zones have no capacity, and is not retried in a hot loop', async () => {
     for (const each of ['a', 'b', 'c']) world.driver.full.add(each);
     await world.createVolume();
     expect(count('provision')).to.equal(3);
@@ -81,7 +81,7 @@ describe('a volume whose class names no zone', () => {
     expect(await zoneOf()).to.equal('d');
   });
 
-  it('is tried again in the zones that refused after a while', async () => {
+  it('is retried in the zones that refused after a while', async () => {
     for (const each of ['a', 'b', 'c']) world.driver.full.add(each);
     await world.createVolume();
     await world.clock.advance(25 * 60_000);
@@ -91,7 +91,7 @@ describe('a volume whose class names no zone', () => {
     expect(await zonesMade()).to.deep.equal(['a']);
   });
 
-  it('is tried again in a zone that refused while the clock was far ahead', async () => {
+  it('is retried in a zone that refused while the clock was far ahead', async () => {
     for (const each of ['a', 'b', 'c']) world.driver.full.add(each);
     await world.createVolume();
     const refusedAt = new Date(world.clock.now() + 365 * 24 * 3_600_000).toISOString();
@@ -102,7 +102,7 @@ describe('a volume whose class names no zone', () => {
     expect(await zonesMade()).to.deep.equal(['a']);
   });
 
-  it('is never made twice: what a lost answer left behind is deleted first', async () => {
+  it('is never provisioned twice: the result of a lost answer is deleted first', async () => {
     world.driver.full.add('a');
     world.driver.losesAnswers = true;
     await world.createVolume();
@@ -127,7 +127,7 @@ describe('a volume whose class names no zone', () => {
     expect(kept).to.deep.equal([false, true, false]);
   });
 
-  it('stays while the deletion in the full zone fails or goes on, and says so', async () => {
+  it('stays while the deletion in the full zone fails or is in progress, and reports it', async () => {
     world.driver.full.add('a');
     world.driver.failsOn = { delete: 'Unavailable' };
     await world.createVolume();
@@ -195,7 +195,7 @@ describe('a volume whose class names no zone', () => {
     expect(await world.volume()).to.include({ status: 'Available' });
   });
 
-  it('is made first where something can run now: not where each node is cordoned or not Ready', async () => {
+  it('is provisioned first where an instance can run now: not where each node is cordoned or not Ready', async () => {
     const nodeOf = (name: string) => ({ name });
     await modify(world.store, nodes, nodeOf('in-a'), (found) => ({
       ...found,
@@ -207,7 +207,7 @@ describe('a volume whose class names no zone', () => {
     expect(await zonesMade()).to.deep.equal(['c']);
   });
 
-  it('is made in any zone if nothing can run anywhere now', async () => {
+  it('is provisioned in any zone if no instance can run anywhere now', async () => {
     for (const name of ['in-a', 'in-b', 'in-c'])
       await world.store.updateStatus(nodes, { name }, { status: 'NotReady' });
     await settle();
@@ -215,7 +215,7 @@ describe('a volume whose class names no zone', () => {
     expect(await world.volume()).to.include({ status: 'Available' });
   });
 
-  it('is made where its instance can run', async () => {
+  it('is provisioned where its instance can run', async () => {
     await instance('i', {
       template: {
         nodeSelector: { disk: 'fast' },
@@ -232,7 +232,7 @@ describe('a volume whose class names no zone', () => {
     expect(await zoneOf('w')).to.equal('a');
   });
 
-  it('is made where its instance can run later, if no node for it is Ready now', async () => {
+  it('is provisioned where its instance can run later, if no node for it is Ready now', async () => {
     const template = {
       nodeSelector: { disk: 'fast' },
       volumes: [{ name: 'd', mountPath: '/d', claim: { name: 'v' } }],
@@ -262,7 +262,7 @@ describe('a volume whose class names no zone', () => {
       },
     });
 
-  it('is made where its instance has room beside those that are about to be placed', async () => {
+  it('is provisioned where its instance has room beside those that are about to be placed', async () => {
     const names = ['v', 'w', 'x', 'y'];
     for (const name of names) await exclusive(name);
     // Created at once, as those of a service.
@@ -273,7 +273,7 @@ describe('a volume whose class names no zone', () => {
     expect(await world.volume('y')).to.include({ status: 'Available' });
   });
 
-  it('is made beside no instance that was deleted before it was placed', async () => {
+  it('is provisioned without regard to an instance that was deleted before it was placed', async () => {
     const first = await exclusive('v');
     await world.createVolume();
     await world.store.delete(instances, first);
@@ -283,7 +283,7 @@ describe('a volume whose class names no zone', () => {
     expect([await zoneOf(), await zoneOf('w')]).to.deep.equal(['a', 'a']);
   });
 
-  it('joins the other volumes of its instance', async () => {
+  it('is provisioned in the zone of the other volumes of its instance', async () => {
     const template = {
       volumes: ['v', 'w'].map((name) => ({ name, mountPath: `/${name}`, claim: { name } })),
     };
@@ -297,7 +297,7 @@ describe('a volume whose class names no zone', () => {
     expect(await world.volume('w')).to.include({ status: 'Provisioning' });
   });
 
-  it('that is deleted meanwhile leaves nothing in any zone', async () => {
+  it('that is deleted meanwhile leaves no resource in any zone', async () => {
     for (const each of ['a', 'b', 'c']) world.driver.full.add(each);
     await world.createVolume();
     await world.deleteVolume();

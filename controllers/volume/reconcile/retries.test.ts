@@ -34,7 +34,7 @@ describe('a call of a driver that fails', () => {
     return count('expand');
   };
 
-  it('is made again after a backoff that doubles up to five minutes, and not before', async () => {
+  it('is repeated after a backoff that doubles up to five minutes, and not before', async () => {
     await fail();
     expect(count('expand')).to.equal(1);
     await world.clock.advance(700);
@@ -87,7 +87,7 @@ describe('a call of a driver that fails', () => {
     expect(count('expand')).to.equal(calls);
   });
 
-  it('is made again not before the time that is shown', async () => {
+  it('is repeated not before the time in the status', async () => {
     const calls = await failForLong();
     const shown = Date.parse((await world.volume())?.lastOperation?.nextTryAt ?? '');
     await world.clock.advance(shown - world.clock.now() - 1_000);
@@ -96,7 +96,7 @@ describe('a call of a driver that fails', () => {
     expect(count('expand')).to.equal(calls + 1);
   });
 
-  it('is made again not before the time that the provider named, however far', async () => {
+  it('is repeated not before the time that the provider named, however far', async () => {
     world.driver.retryAfterMs = 20 * 60_000;
     await fail();
     await world.clock.advance(19 * 60_000);
@@ -118,7 +118,7 @@ describe('a call of a driver that fails', () => {
     expect(count('expand')).to.equal(calls);
   });
 
-  it('is made at once when what it works on changes', async () => {
+  it('is repeated at once when its object changes', async () => {
     const calls = await failForLong();
     world.driver.failsOn = {};
     await modify(world.store, volumes, key, (volume) => ({ ...volume, size: '3Gi' }));
@@ -145,7 +145,7 @@ describe('a call of a driver that fails', () => {
     expect(revision - before).to.equal(count('expand') - calls);
   });
 
-  it('is paced the same for snapshots', async () => {
+  it('has the same backoff for snapshots', async () => {
     await world.createVolume();
     world.driver.failsOn = { createSnapshot: 'Throttled' };
     await world.store.create(snapshots, {
@@ -175,7 +175,7 @@ describe('a driver call for an object that was read before', () => {
   const judged = (current: Seen | undefined, type: 'here' | 'elsewhere') => () =>
     requireCallHere(volumes, object('a'), current, () => ({ type }));
 
-  it('is made while this process owns it, and not for one that has its name by then', () => {
+  it('is made for an object that this process owns, and not for a later one of its name', () => {
     expect(judged(object('a'), 'here')).to.not.throw();
     for (const [current, type] of [
       [object('a'), 'elsewhere'],

@@ -15,7 +15,7 @@ describe('volumes of a provider with asynchronous operations', () => {
   const count = (call: string): number => world.driver.calls.filter((one) => one === call).length;
   const records = async () => (await world.store.list(effectRecords)).items;
 
-  it('a pending call counts no attempt, is shown, and is made again after the wait that it names', async () => {
+  it('a pending call counts no attempt, is in the status, and is repeated after the wait that it names', async () => {
     world.driver.slow = { provision: 3 };
     await world.createVolume();
     expect(count('provision')).to.equal(1);
@@ -39,7 +39,7 @@ describe('volumes of a provider with asynchronous operations', () => {
 
   const call = (at: number) => ({ at, method: 'GET', path: '/v2/actions/7', durationMs: 12 });
 
-  it('shows the calls of the provider, and again after a minute while the operation runs', async () => {
+  it('reports the calls of the provider, and again after a minute while the operation runs', async () => {
     const { driver, clock } = world;
     driver.slow = { provision: 30 };
     driver.providerCalls = () => [{ ...call(clock.now()), status: 200, requestId: 'r-1' }];
@@ -59,7 +59,7 @@ describe('volumes of a provider with asynchronous operations', () => {
     expect(await shown(), 'after success').to.equal(undefined);
   });
 
-  it('shows the calls of the provider that led to a failure', async () => {
+  it('reports the calls of the provider that led to a failure', async () => {
     world.driver.fails = 'Unavailable';
     world.driver.providerCalls = () => [{ ...call(0), error: 'Unavailable' }];
     await world.createVolume();
@@ -67,7 +67,7 @@ describe('volumes of a provider with asynchronous operations', () => {
     expect(shown).to.include({ status: 0, requestId: '', error: 'Unavailable' });
   });
 
-  it('a restart finds the operation by its id and begins no other', async () => {
+  it('after a restart the operation is found by its id, and no other is started', async () => {
     world.driver.slow = { provision: 4 };
     await world.createVolume();
     expect((await records()).map(({ effects }) => Object.keys(effects))).to.deep.equal([
@@ -91,7 +91,7 @@ describe('volumes of a provider with asynchronous operations', () => {
     expect(await records()).to.deep.equal([]);
   });
 
-  it('V25: a deletion that was begun is followed to its end, also when the policy is retain by then', async () => {
+  it('V25: a deletion that was started is followed to its end, also if the policy was changed to retain', async () => {
     world.driver.slow = { delete: 3 };
     await world.createVolume();
     await world.deleteVolume();
@@ -105,7 +105,7 @@ describe('volumes of a provider with asynchronous operations', () => {
     expect(await records()).to.deep.equal([]);
   });
 
-  it('V20: the id of an operation is forgotten when the provider shows what it made', async () => {
+  it('V20: the id of an operation is removed when the provider shows its result', async () => {
     world.driver.slow = { provision: 1 };
     await world.createVolume();
     world.driver.failsOn = { provision: 'Timeout', observe: 'Unavailable' };

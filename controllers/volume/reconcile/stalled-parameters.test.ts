@@ -31,7 +31,7 @@ describe('a Stalled volume without a handle whose parameters the provider refuse
     await settle();
   };
 
-  it('stays as it is, and is asked about without haste, while the parameters are the same', async () => {
+  it('stays as it is, and is observed at long intervals, while the parameters are the same', async () => {
     expect(await world.volume()).to.include({ status: 'Stalled' });
     const before = world.driver.calls.length;
     await world.clock.advance(600_000);
@@ -79,7 +79,7 @@ describe('a Stalled volume without a handle whose parameters the provider refuse
     expect(await world.volume()).to.include({ status: 'Available' });
   });
 
-  it('is deleted on request, once its driver confirms that nothing is there', async () => {
+  it('is deleted on request, once its driver confirms that the resource does not exist', async () => {
     await world.deleteVolume();
     await world.clock.advance(60_000);
     expect(await world.volume()).to.include({ status: 'Failed' });
@@ -88,7 +88,7 @@ describe('a Stalled volume without a handle whose parameters the provider refuse
     expect(await world.volume()).to.equal(undefined);
   });
 
-  it('waits while the secret of its credential is missing, since its provider was not asked', async () => {
+  it('waits while the secret of its credential is missing, since its provider was not called', async () => {
     await world.store.updateStatus(volumes, key, {
       driverParameters: { type: 'first', token: 'secret:absent/key' },
     });

@@ -30,7 +30,7 @@ describe('a volume that an earlier process left attached', () => {
   const volume = async (): Promise<Volume> => (await world.volume()) ?? expect.fail('it is gone');
   const verified = async () => findCondition((await volume()).conditions, 'Verified');
 
-  it('reports that its provider could not be asked, and stays as it is', async () => {
+  it('reports that its provider could not be called, and stays as it is', async () => {
     world.driver.fails = 'CredentialsRejected';
     await world.restart();
     await world.clock.advance(11_000);
@@ -60,7 +60,7 @@ describe('a volume that an earlier process left attached', () => {
     expect(world.driver.calls, 'nothing is open').to.have.length(3);
   });
 
-  it('is not called for when its node adopts it without its provider', async () => {
+  it('causes no call if its node adopts it without its provider', async () => {
     world.driver.adoptsOffline = true;
     await world.restart();
     await world.clock.advance(60_000);

@@ -8,7 +8,7 @@ import { StorageWorld } from '../../testing/storage-world.js';
 
 const key = { namespace: 'default', name: 'v' };
 
-describe('a volume that stands', () => {
+describe('a volume that is provisioned', () => {
   let world: StorageWorld;
   beforeEach(async () => {
     world = await StorageWorld.start();

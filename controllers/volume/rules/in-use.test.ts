@@ -75,13 +75,13 @@ describe('a volume that a controller deletes', () => {
       expect(await isAsked()).to.equal(true);
     });
 
-    it('is left alone while a snapshot of it waits to begin', async () => {
+    it('is not deleted while a snapshot of it waits to begin', async () => {
       await createSnapshot(store);
       expect(await deleteUnused(store, await volume())).to.contain('snapshot "default/s"');
       expect(await isAsked()).to.equal(false);
     });
 
-    it('is left alone while an instance uses it', async () => {
+    it('is not deleted while an instance uses it', async () => {
       await reachState(store, volumes, volumeKey, 'Bound', { boundClaim: 'web/0' });
       expect(await deleteUnused(store, await volume())).to.contain('is bound to web/0');
       expect(await isAsked()).to.equal(false);

@@ -10,7 +10,7 @@ import { rearm } from '../reconcile/controller.js';
 const withToken = { parameters: { token: 'secret:token/key' } };
 const key = { namespace: 'default', name: 'v' };
 
-describe('a volume that was never made', () => {
+describe('a volume that was never provisioned', () => {
   let world: StorageWorld;
   beforeEach(async () => {
     world = await StorageWorld.start();
@@ -42,7 +42,7 @@ describe('a volume that was never made', () => {
     expect(world.driver.calls).to.deep.equal([]);
   });
 
-  it('is not made with an empty value of a secret, which drivers treat as absent', async () => {
+  it('is not provisioned with an empty value of a secret, which drivers treat as absent', async () => {
     await world.writeSecret('token', '');
     await world.createVolume(withToken);
     expect(await world.volume()).to.include({ status: 'Failed', reason: 'InvalidParameters' });
@@ -54,7 +54,7 @@ describe('a volume that was never made', () => {
     expect(await world.volume()).to.include({ status: 'Available' });
   });
 
-  it('waits for the package of its driver, is made once it is installed, and is deleted without it', async () => {
+  it('waits for the package of its driver, is provisioned once it is installed, and is deleted without it', async () => {
     world.driver.isIncomplete = true;
     await world.createVolume();
     const told = await world.volume();
@@ -94,7 +94,7 @@ describe('a volume that was never made', () => {
     }
   });
 
-  it('is made when the secret appears', async () => {
+  it('is provisioned when the secret is created', async () => {
     await world.createVolume(withToken);
     await world.writeSecret('token', 'value');
     expect(await world.volume()).to.include({ status: 'Available', handle: 'h' });
@@ -152,7 +152,7 @@ describe('a volume that was never made', () => {
     });
   });
 
-  it('is not looked for at the driver that a later class of the name has', async () => {
+  it('is not observed by the driver of a later class of the name', async () => {
     world.driver.failsOn = { provision: 'PermissionDenied' };
     await world.createVolume();
     await removeClass();
@@ -167,7 +167,7 @@ describe('a volume that was never made', () => {
     expect(world.driver.calls.at(-1)).to.equal('delete');
   });
 
-  it('is not tried again, and leaves nothing, once it is deleted while its provider has no room', async () => {
+  it('is not retried, and leaves nothing, once it is deleted while its provider has no capacity', async () => {
     world.driver.failsOn = { provision: 'QuotaExceeded' };
     await world.createVolume();
     expect(await world.volume()).to.include({ status: 'Provisioning', reason: 'QuotaExceeded' });
@@ -179,7 +179,7 @@ describe('a volume that was never made', () => {
   describe('when the service that it was made for goes', () => {
     const owned = { ...withToken, ownerService: 'default/s' };
 
-    it('goes too, instead of being Released, and is created again once the cause is mended', async () => {
+    it('goes too, instead of being Released, and is created again once the cause is removed', async () => {
       for (const reclaimPolicy of ['retain', 'delete'] as const) {
         await world.createService('s');
         await world.createVolume({ ...owned, reclaimPolicy });
@@ -202,7 +202,7 @@ describe('a volume that was never made', () => {
       expect(world.driver.calls).to.deep.equal([]);
     });
 
-    it('leaves nothing at the provider that a try may have made', async () => {
+    it('leaves nothing at the provider that an attempt may have created', async () => {
       world.driver.failsOn = { provision: 'PermissionDenied' };
       await world.createService('s');
       await world.createVolume({ ownerService: 'default/s', reclaimPolicy: 'retain' });

@@ -34,7 +34,7 @@ describe('a volume whose replica was scaled away', () => {
       .and.contain('to 1 or');
   });
 
-  it('says nothing while its replica is wanted, or when the volume is deleted with it', () => {
+  it('reports nothing while its replica is desired, or if the volume is deleted with it', () => {
     expect(keptScaledAway(volumeOf(0), serviceAt(1)), 'wanted').to.equal(undefined);
     const goes = { retention: { whenScaled: 'delete' as const } };
     expect(keptScaledAway(volumeOf(2), serviceAt(1, goes)), 'goes').to.equal(undefined);

@@ -8,7 +8,7 @@ const snapshotKey = { namespace: 'default', name: 's' };
 const source = { snapshot: 's' };
 const restoreSize = String(2 * 1024 ** 3);
 
-describe('a volume that is made from a snapshot', () => {
+describe('a volume that is restored from a snapshot', () => {
   let world: StorageWorld;
   beforeEach(async () => {
     world = await StorageWorld.start();

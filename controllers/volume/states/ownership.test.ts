@@ -79,7 +79,7 @@ describe('a volume that another node owns', () => {
     await settle();
   }
 
-  it('is not provisioned here: its node gets a request with all inputs, and is awaited', async () => {
+  it('is not provisioned here: its node gets a request with all inputs, whose end is awaited', async () => {
     world.driver.topologyKeys = ['svc.io/node'];
     await world.createVolume({ storageClassName: 'far', parameters: { token: 't' } });
     expect(await volume()).to.deep.include({
@@ -101,7 +101,7 @@ describe('a volume that another node owns', () => {
     expect(world.driver.calls).to.deep.equal([]);
   });
 
-  it('is not tried again when its node failed, until what that depends on changes', async () => {
+  it('is not retried when its node reported a failure, until an input changes', async () => {
     world.driver.topologyKeys = ['svc.io/node'];
     await world.createVolume({ storageClassName: 'far' });
     await written({ status: 'Failed', reason: 'InvalidParameters', failureMessage: 'no' });
@@ -135,7 +135,7 @@ describe('a volume that another node owns', () => {
     expect(world.driver.calls).to.deep.equal([]);
   });
 
-  it('goes without its data where that is retained, and says so while its node is silent', async () => {
+  it('is removed without its data if that is retained, and reports it while its node is silent', async () => {
     await placed();
     await report('NotReady');
     await world.deleteVolume();
@@ -211,7 +211,7 @@ describe('a volume that another node owns', () => {
     expect(begunAgain).to.equal(false);
   });
 
-  it('is not copied any more once its node was taken out of the cluster: the copy says so, and it can be deleted', async () => {
+  it('is not copied any more once its node was removed from the cluster: the copy reports it, and it can be deleted', async () => {
     await placed();
     await report('NotReady');
     await copy();
@@ -263,7 +263,7 @@ describe('a volume that another node owns', () => {
     expect((await told('Provisioned')).slice(1)).to.deep.equal(['Throttled', 'later']);
   });
 
-  it('is not taken from a node that answers again right before that', async () => {
+  it('is not force-detached from a node that answers again right before that', async () => {
     await placed();
     await report('NotReady');
     race.overtake(
@@ -298,7 +298,7 @@ describe('a volume that another node owns', () => {
     ]);
   });
 
-  it('waits until none of several nodes is at work on it', async () => {
+  it('waits until none of several nodes executes a call for it', async () => {
     await world.createVolume();
     const other: Attachment = { claim: 'default/y-0', node: 'near', state: 'Reserved' };
     await written({ status: 'Bound', attachments: [away, other] });

@@ -163,7 +163,7 @@ describe('volume plan', () => {
       expect(planVolume(given).type).to.equal(expected);
     });
 
-  it('has an answer for every phase, wanted or deleted', () => {
+  it('has an answer for every phase, deleted or not', () => {
     const named = transitions.flatMap((t) => [t.from, t.to]);
     const phases = new Set(named.filter((phase): phase is VolumePhase => phase !== 'None'));
     expect(phases.size).to.equal(7);
@@ -172,7 +172,7 @@ describe('volume plan', () => {
         expect(planVolume(situation({ status, deleting })).type).to.be.a('string');
   });
 
-  it('the policy is the volume own, else the captured, else the class', () => {
+  it('the policy is that of the volume, else the captured one, else that of the class', () => {
     const volume = situation({}).volume;
     expect(effectivePolicy({ ...volume, reclaimPolicy: 'retain' }, storageClass)).to.equal(
       'retain',
@@ -205,7 +205,7 @@ describe('volume plan', () => {
       expect(nextPhase(phase, 'failedForGood')).to.equal('Failed');
   });
 
-  it('V7: what is not wanted any more is not tried again after a refusal, but after a call that was cut off', () => {
+  it('V7: a deleted volume is not retried after a refusal, but after a call that was cut off', () => {
     const judge = (kind: DriverErrorKind) =>
       classifyFailure(new DriverError(kind, 'words'), 1, defaultPolicy, false).event;
     for (const kind of ['QuotaExceeded', 'Throttled', 'InUse'] as const)
@@ -215,7 +215,7 @@ describe('volume plan', () => {
     expect(judge('Timeout')).to.equal('outcomeUnknown');
   });
 
-  it('an event a phase does not know is refused', () => {
+  it('an event that a phase does not have is refused', () => {
     // @ts-expect-error the phase Released has no such event
     expect(() => nextPhase('Released', 'bound')).to.throw('Released');
     const either = (phase: 'Released' | 'Bound') =>

@@ -9,7 +9,7 @@ import { isDeletionUnderWay } from './deletion-report.js';
 const key = { namespace: 'default', name: 'v' };
 const hour = 3_600_000;
 
-/** Answers that say nothing about an earlier call. */
+/** Answers that do not show the outcome of an earlier call. */
 const kinds = [
   'Unavailable',
   'InvalidParameters',
@@ -70,7 +70,7 @@ describe('a volume whose calls get no credential', () => {
     expect(await world.volume()).to.equal(undefined);
   });
 
-  it('stays if only its class says retain', async () => {
+  it('stays if only the policy of its class is retain', async () => {
     const change = (found: object) => ({ ...found, reclaimPolicy: 'retain' });
     await modify(world.store, storageClasses, { name: 'c' }, change as never);
     failing('Unavailable');

@@ -159,7 +159,7 @@ async function refusalOfBlank(
 }
 
 describe('the first mount of a ReadOnlyMany volume', () => {
-  it('formats nothing if the device is blank, and says that a volume from a snapshot has data', async () => {
+  it('formats nothing if the device is blank, and the error names a volume from a snapshot as the remedy', async () => {
     const device = new SmallFileSystem(true);
     const error = await refusalOfBlank(device, { readOnly: true, mayFormat: true });
     expect(error.kind).to.equal('InvalidParameters');
@@ -169,7 +169,7 @@ describe('the first mount of a ReadOnlyMany volume', () => {
 });
 
 describe('the first mount of an imported or restored volume', () => {
-  it('formats nothing if the device is blank, and says what to do if there never was any data', async () => {
+  it('formats nothing if the device is blank, and the error has the remedy for a volume that never had data', async () => {
     const device = new SmallFileSystem(true);
     const { message } = await refusalOfBlank(device, { mayFormat: false, isCopy: true });
     expect(message).to.contain('restored or imported').and.contain('create another one');

@@ -148,7 +148,7 @@ describe('the size of the device at a mount', () => {
     ['/dev/xvdf', 'the kernel reads the size of a virtio or Xen disk itself'],
     ['/dev/dm-3', 'so that it is detached, and start them again'],
   ] as const)
-    it(`is read again by what the kind of the device has: ${device}`, async () => {
+    it(`is read again by the means of the kind of the device: ${device}`, async () => {
       const asked = { ...later, devicePath: device };
       const refused = await mounting({ bytes: gib, content: 'ext4', asked });
       expect(refused).to.contain(remedy);

@@ -102,7 +102,7 @@ describe('the device of a volume, found by its link', () => {
     }
   });
 
-  it('is not ready while the kernel prepares it, and then it is', async () => {
+  it('is not ready until the kernel has prepared it', async () => {
     await show('vpd_pg80', page80(serial));
     await show('state', 'created\n');
     const error = await device()

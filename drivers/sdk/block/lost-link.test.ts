@@ -120,7 +120,7 @@ class LostLink {
     );
   }
 
-  /** Attaches the volume like a node; returns what the provider is told. */
+  /** Attaches the volume like a node; returns what the driver's attach receives about the mounted device. */
   async attach(at?: string): Promise<string | undefined> {
     const { signal } = new AbortController();
     const volume = { uid: 'v', name: 'v', namespace: 'shop' };
@@ -238,7 +238,7 @@ describe('the release of a volume whose link is lost', () => {
     expect(node.done).to.deep.equal(['umount']);
   });
 
-  it('waits after the unmount while the device is in use out of sight', async () => {
+  it('waits after the unmount while the device is in use in a namespace that is not visible', async () => {
     const node = new LostLink();
     node.isHidden = true;
     for (const attempt of ['first', 'second']) {
@@ -261,7 +261,7 @@ describe('the release of a volume whose link is lost', () => {
     expect(await node.release()).to.equal(undefined);
   });
 
-  it('forgets the device once it was released with its link', async () => {
+  it('removes the record of the device once it was released with its link', async () => {
     const node = new LostLink();
     node.isHidden = true;
     await expectRefused(node, '/dev/sda is in use');
@@ -279,7 +279,7 @@ describe('the release of a volume whose link is lost', () => {
     }
   });
 
-  it('detaches nothing if it can not be seen which device it is', async () => {
+  it('detaches nothing if the device can not be identified', async () => {
     const node = new LostLink([apart]);
     node.number = 'EACCES';
     expect(String(await node.release())).to.contain('EACCES');
@@ -288,7 +288,7 @@ describe('the release of a volume whose link is lost', () => {
 });
 
 describe('the attach of a volume whose link is lost', () => {
-  it('tells the provider that it is mounted, also through a link in the path or by another namespace', async () => {
+  it('passes on that it is mounted, also through a link in the path or by another namespace', async () => {
     const node = new LostLink([apart]);
     expect(await node.attach(target)).to.equal('mounted');
     expect(await node.attach('/var/lib/kedge/mounts/v')).to.equal('mounted');
@@ -298,14 +298,14 @@ describe('the attach of a volume whose link is lost', () => {
     expect(await node.attach(target)).to.equal('unmounted');
   });
 
-  it('tells it that a device is in use that was unmounted and not seen unused since', async () => {
+  it('passes on that a device is in use that was unmounted and not observed as unused since', async () => {
     const node = new LostLink();
     node.isHidden = true;
     await expectRefused(node, '/dev/sda is in use');
     expect(await node.attach(target)).to.equal('mounted');
   });
 
-  it('tells it that nothing is mounted if the device is gone, or the target is not known', async () => {
+  it('passes on that nothing is mounted if the device does not exist, or the target is not known', async () => {
     const node = new LostLink();
     expect(await node.attach(undefined)).to.equal('unmounted');
     node.number = 'ENOENT';

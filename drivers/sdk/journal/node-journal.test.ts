@@ -148,7 +148,7 @@ const act = fc.record({
 });
 
 describe('the journal of a node', () => {
-  it('names everything that a process left, killed at any step; the next start undoes unwanted states', async () => {
+  it('records every state that a process left, killed at any step; the next start undoes unwanted states', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.record({ acts: fc.array(act, { maxLength: 6 }), steps: fc.nat(40) }), {

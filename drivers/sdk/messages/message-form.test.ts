@@ -25,7 +25,7 @@ const part = fc.oneof(
 const around = fc.array(fc.constantFrom('a', 'b.', 'c;', 'd:', '(e)', '1')).map((w) => w.join(' '));
 
 describe('a message form', () => {
-  it('reads the parts that it wrote, whatever they contain, also inside a longer message', () => {
+  it('reads the parts that it wrote, regardless of their content, also inside a longer message', () => {
     fc.assert(
       fc.property(around, around, part, part, fc.array(part), (before, after, a, b, list) => {
         const inside = (text: string) => `${before} ${text}; ${after}`;

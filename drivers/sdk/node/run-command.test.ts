@@ -17,7 +17,7 @@ describe('a program that a driver runs', () => {
     });
   });
 
-  it('is a Timeout if it was aborted, whatever its exit code', async () => {
+  it('rejects with Timeout if it was aborted, regardless of its exit code', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'kedge-run-'));
     const ready = join(folder, 'ready');
     await runCommand('mkfifo', [ready], signal);

@@ -120,7 +120,7 @@ describe('an operation of a provider as a driver call', () => {
   });
 
   for (const remembersKeys of [true, false])
-    it(`a start whose answer was lost is made once, by a provider that ${remembersKeys ? 'remembers' : 'forgets'} keys`, async () => {
+    it(`a start whose answer was lost creates one resource, by a provider that ${remembersKeys ? 'remembers' : 'forgets'} keys`, async () => {
       provider.remembersKeys = remembersKeys;
       provider.losesAnswer = true;
       expect(await refused(call())).to.equal('Unavailable: the answer was lost');
@@ -130,7 +130,7 @@ describe('an operation of a provider as a driver call', () => {
       expect(provider.states.size).to.equal(1);
     });
 
-  it('an id that the provider forgot with the work done is looked up by identity, and made once', async () => {
+  it('if the provider forgot an id after the work was done, the result is found by identity, and created once', async () => {
     await call();
     provider.states.clear();
     provider.end('op-1');
@@ -166,7 +166,7 @@ describe('an operation of a provider as a driver call', () => {
     expect(new Set(provider.keys).size).to.equal(2);
   });
 
-  it('a late failure is thrown once, and the next call has a key of its own', async () => {
+  it('a late failure is thrown once, and the next call has another key', async () => {
     await call();
     provider.fail('op-1');
     expect(await refused(call())).to.equal('Internal: no space');
@@ -197,7 +197,7 @@ describe('an operation of a provider as a driver call', () => {
     expect(provider.keys).to.have.length(1);
   });
 
-  it('waits for the end of the operations that it follows, however they end, and forgets them', async () => {
+  it('waits for the end of the operations that it follows, regardless of their outcome, and removes their records', async () => {
     await call({}, 'attach');
     expect(await call({ after: ['attach'] }, 'detach')).to.deep.equal(pending);
     expect(provider.keys).to.have.length(1);

@@ -41,7 +41,7 @@ describe('an optional package', () => {
     expect(loadOptional(wanted, folderPlace(folder))).to.deep.equal({ answer: 42 });
   });
 
-  it('is found once it is installed beside others, and once all that it needs is installed', async () => {
+  it('is found once it is installed beside others, and once its own dependencies are installed', async () => {
     // A folder of packages is searched: Node.js would remember that this one is absent.
     await mkdir(join(folder, 'node_modules/other'), { recursive: true });
     expect(errorOf().kind).to.equal('Unavailable');

@@ -3,7 +3,7 @@ import type { Driver } from '../contract/driver.js';
 import { inTurns, loadedFirst, once } from './package-load.js';
 
 describe('the load of a package', () => {
-  it('gives other work a turn between its steps, and leaves out a step that fails', async () => {
+  it('yields to other work between its steps, and skips a step that fails', async () => {
     const seen: string[] = [];
     const other = (): void => {
       seen.push('other');
@@ -30,7 +30,7 @@ describe('the load of a package', () => {
     expect(await Promise.all([load(), load()])).to.deep.equal([2, 2]);
   });
 
-  it('comes before each call, which is made also if it fails', async () => {
+  it('precedes each call, which is made also if the load fails', async () => {
     const seen: string[] = [];
     const plain = {
       delete: () => {

@@ -22,7 +22,7 @@ describe('the deletion of a resource that was found by its name', () => {
     expect(seen).to.equal('id');
   });
 
-  it('is not called if the record is refused, as that of a process that no longer leads', async () => {
+  it('is not called if the record is refused, such as that of a process that no longer leads', async () => {
     let calls = 0;
     const set = () => Promise.reject(new Error('not the leader'));
     const request = { operations: { ...memoryOperations(), set }, handle: undefined };

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { inTurn } from './serial-work.js';
 
-describe('work in turn', () => {
+describe('serial work', () => {
   it('runs work for one key in the order of the calls, also after a failure', async () => {
     const order: string[] = [];
     const step = (name: string, fails = false) =>

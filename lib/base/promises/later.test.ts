@@ -7,7 +7,7 @@ const thrown = (): never => {
 };
 
 describe('a value or its promise', () => {
-  it('is known at once if its promise was made of it', async () => {
+  it('is known at once if its promise was created from it', async () => {
     const found: unknown[] = [];
     const result = after(known(1), (one) => after(2, (two) => found.push(one, two)));
     expect([found, result]).to.deep.equal([[1, 2], 2]);

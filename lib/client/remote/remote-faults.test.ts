@@ -57,7 +57,7 @@ class FaultyEngine extends MemoryEngine {
   }
 }
 
-/** What a watcher has seen, and what it must not see. */
+/** The events that a watcher has received, and the revisions that it received before they were durable. */
 class Seen {
   readonly events: string[] = [];
   readonly early: number[] = [];
@@ -73,7 +73,7 @@ class Seen {
   }
 }
 
-describe('a server whose disk fails now and then', () => {
+describe('a server whose disk fails occasionally', () => {
   for (const seed of [1, 2, 3])
     it(`answers every call, and no write before it is durable; watchers see each event once (seed ${seed})`, async () => {
       const random = seededRandom(seed);

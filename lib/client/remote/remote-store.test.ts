@@ -76,7 +76,7 @@ describe('a store in another process', () => {
     expect((await store.get(lamps, { name: 'a' }))?.name).to.equal('a');
   }).timeout(180_000);
 
-  it('a call to a server that accepts and never answers fails at the deadline', async () => {
+  it('a call to a server that accepts the connection and never answers fails at the deadline', async () => {
     const sockets: Socket[] = [];
     const deaf: NetServer = createServer((socket) => void sockets.push(socket));
     await new Promise<void>((resolve) => deaf.listen(0, local, resolve));

@@ -176,7 +176,7 @@ class Side {
     const kind = typed as AnyKind;
     const key = { namespace: this.#namespace, name };
     const id = `${draft.kind} ${name}`;
-    // As a caller sees it: the API shows fields that are absent in the store.
+    // As callers get it: the API shows fields that are absent in the store.
     const stored = await this.#writes.get(typed, key);
     const former = this.#former.get(id);
     if (stored && (!former || watts === 1)) this.#former.set(id, stored);

@@ -119,7 +119,7 @@ describe('effects of one object that several controllers request', () => {
     expect(Object.fromEntries(ids)).to.deep.equal({ make: '1', grow: '2', check: '3' });
   });
 
-  it('belong to the key that requested them last: a restart queues that key', async () => {
+  it('belong to the key that requested them last, which a restart queues', async () => {
     const first = effectsOf('disk');
     await operate(first, 'make', starts('1'));
     await first.operate('b', disks, disk, 'make', starts('1'));

@@ -39,7 +39,7 @@ const valid: Readonly<Record<keyof typeof scalars, fc.Arbitrary<unknown>>> = {
 const odd = fc.oneof(fc.anything(), fc.constantFrom(null, undefined, -0, NaN, 2 ** 53, '01'));
 const keys = fc.oneof(texts, fc.constantFrom('__proto__', 'constructor', '7', '[every.ext]'));
 
-/** An object with these own fields, whatever their names. */
+/** An object with these own fields, including `__proto__`. */
 function own(entries: readonly (readonly [string, unknown])[]): JsonObject {
   return Object.fromEntries(entries);
 }
@@ -145,7 +145,7 @@ function encoded(of: SchemaRegistry, message: DescMessage, json: JsonObject): st
   }
 }
 
-describe('the encoder that is made for a message', () => {
+describe('the generated encoder of a message', () => {
   it('agrees with the general one, for every type and any value, and refuses unknown values of enums', function () {
     this.timeout(180_000);
     let refused = 0;
@@ -179,7 +179,7 @@ describe('the encoder that is made for a message', () => {
       }
   });
 
-  it('leaves to the general one what it does not know: extensions, oneofs, deep messages', () => {
+  it('leaves to the general one what it does not support: extensions, oneofs, deep messages', () => {
     let deep: JsonObject = {};
     for (let depth = 0; depth < 40; depth += 1) deep = { inner: deep };
     const left: readonly JsonObject[] = [
@@ -248,7 +248,7 @@ function field(name: string, type: number, ...content: readonly number[]): Buffe
   return Buffer.from([(tag % 128) + 128, Math.floor(tag / 128), ...content]);
 }
 
-describe('the decoder that is made for a message', () => {
+describe('the generated decoder of a message', () => {
   it('agrees with the general one, for every type, and for changed, cut and joined messages', function () {
     this.timeout(180_000);
     let read = 0;
@@ -292,7 +292,7 @@ describe('the decoder that is made for a message', () => {
       expect(inspect(readMessage(every, bytes))).to.equal(generallyDecoded(schemas, every, bytes));
   });
 
-  it('leaves to the general one what it does not know', () => {
+  it('leaves to the general one what it does not support', () => {
     const text = schemas.encode(every, { text: 'a' });
     let deep: JsonObject = {};
     for (let depth = 0; depth < 40; depth += 1) deep = { inner: deep };

@@ -16,7 +16,7 @@ const machines = kindOf<ApiObject>()({
   statusFields: [],
 });
 
-describe('a token that was proven before', () => {
+describe('a token that was verified before', () => {
   let store: ObjectStore;
   let authenticator: Authenticator;
   const clock = new FakeClock();
@@ -36,7 +36,7 @@ describe('a token that was proven before', () => {
     const token = await store.get(tokens, key);
     if (!token) throw new Error('the token is missing');
     const header = `Bearer ${made.text}`;
-    // The first use is recorded in the token, the second one proves the token with its record.
+    // The first use is recorded in the token; the second one verifies the token with its record.
     await authenticator.authenticate(header);
     await authenticator.flush();
     return { token, header, first: await authenticator.authenticate(header) };
@@ -47,7 +47,7 @@ describe('a token that was proven before', () => {
       (error: unknown) => StatusError.from(error).reason,
     );
 
-  it('has the identity of before', async () => {
+  it('has the same identity', async () => {
     const { header, first } = await issued();
     expect(await authenticator.authenticate(header)).to.equal(first);
   });
@@ -113,7 +113,7 @@ describe('a token that was proven before', () => {
     expect(await reasonOf(below.header)).to.equal('InvalidToken');
   });
 
-  it('does not prove another header: neither a mistyped one nor one in another form', async () => {
+  it('does not verify another header: neither a mistyped one nor one in another form', async () => {
     const { header, first } = await issued();
     for (const wrong of [`${header}0`, header.slice(0, -1), header.toUpperCase(), `x${header}`])
       expect(await reasonOf(wrong), wrong).to.equal('InvalidToken');
@@ -132,7 +132,7 @@ describe('a token that was proven before', () => {
   });
 });
 
-describe('proofs of tokens', () => {
+describe('kept verifications of tokens', () => {
   const proofOf = (
     token: { subjectUid?: string | undefined } = {},
     user: Partial<User> = {},

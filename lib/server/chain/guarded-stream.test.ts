@@ -72,7 +72,7 @@ describe('a stream with a begin and an end', () => {
     expect(log.at(-1)).to.equal('no right');
   });
 
-  it('waits for its source when the consumer leaves, and closes then', async () => {
+  it('waits for its source when the consumer leaves, and then closes', async () => {
     for await (const value of streamOf(numbers)) {
       log.push(String(value));
       break;
@@ -92,7 +92,7 @@ describe('a stream with a begin and an end', () => {
     expect(log).to.deep.equal(['open', '1', 'close revoked']);
   });
 
-  it('passes no value on after its signal, also one that was asked for before', async () => {
+  it('passes no value on after its signal, also one that was requested before', async () => {
     const stream = streamOf(numbers);
     expect((await stream.next()).value).to.equal(1);
     end.abort(new Error('revoked'));
@@ -101,7 +101,7 @@ describe('a stream with a begin and an end', () => {
     expect(await stream.next()).to.deep.equal({ done: true, value: undefined });
   });
 
-  it('frees its source at once when its signal ends it, also if the consumer asks for no value', async () => {
+  it('frees its source at once when its signal ends it, also if the consumer requests no value', async () => {
     const stream = streamOf(numbers);
     await stream.next();
     end.abort(new Error('revoked'));

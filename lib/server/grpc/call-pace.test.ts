@@ -24,7 +24,7 @@ describe('calls that arrive together', () => {
     return begun;
   };
 
-  it('start eight at a time while they are the first of a server, whose code is not compiled yet', () => {
+  it('start eight per turn while they are the first of a server, whose code is not compiled yet', () => {
     pace = new CallPace({ defer: (callback) => void deferred.push(callback) });
     arrive('a', 600);
     expect(begun).to.have.length(8);

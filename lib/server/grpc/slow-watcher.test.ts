@@ -21,7 +21,7 @@ const watchMethod = methodTable(schemas, packageName, [notes]).find(
   ({ standard }) => standard?.verb === 'Watch',
 )!;
 
-/** A call whose client reads only when a test says so. */
+/** A call whose client reads only when a test requests it. */
 class Socket {
   reads = true;
   readonly names: string[] = [];

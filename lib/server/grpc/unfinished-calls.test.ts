@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { FakeClock } from '../../testing/index.js';
 import { UnfinishedCalls } from './unfinished-calls.js';
 
-/** A clock whose deferred callbacks run when the test says so. */
+/** A clock whose deferred callbacks run when the test requests it. */
 class Turns extends FakeClock {
   readonly #deferred: (() => void)[] = [];
 

@@ -48,7 +48,7 @@ describe('the budget of a connection', () => {
     expect(allowed(2_000)).to.equal(1_000);
   });
 
-  it('allows what the client was sent a reason for, a bounded number of which are saved', async () => {
+  it('allows frames for which the server sent a reason, of which a bounded number is saved', async () => {
     budget.allow(500);
     expect(allowed(2_000)).to.equal(1_500);
     for (let n = 0; n < 3_000; n += 1) budget.allow(10);

@@ -211,7 +211,7 @@ describe('a connection of HTTP/2', () => {
     expect(reset.payload.readUInt32BE(0)).to.equal(errorCodes.streamClosed);
   });
 
-  it('tells a client to stop that sends more than its answer needs', async () => {
+  it('requests a client to stop that sends more than its answer needs', async () => {
     await listening((stream) => {
       echo(stream);
       stream.respond({ recurring: [[':status', '200']] }, true);

@@ -6,7 +6,7 @@ import { ConnectionError } from './frames.js';
 import { Output } from './output.js';
 
 describe('answers to frames such as PING', () => {
-  it('are counted until the socket has taken them, whatever other writes it has', () => {
+  it('are counted until the socket has taken them, regardless of its other writes', () => {
     const written: (() => void)[] = [];
     const deferred: (() => void)[] = [];
     const socket = {

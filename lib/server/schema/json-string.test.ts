@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { endOfString } from './json-string.js';
 
 describe('the end of a JSON string', () => {
-  it('is its quote, whatever is escaped in it', () => {
+  it('is its closing quote, regardless of escapes in it', () => {
     const part = fc.constantFrom('"', '\\', '\\"', '\\\\', 'a', '\n', ',');
     fc.assert(
       fc.property(fc.array(part), fc.string(), (parts, after) => {

@@ -12,7 +12,7 @@ const entry = (name: string): LazyObject => {
 const old = (_object: ApiObject): readonly string[] => ['old'];
 
 describe('a table of index values', () => {
-  it('takes objects that changed while it was filled from the changes, not from the snapshot', async () => {
+  it('has the present values of objects that changed while it was filled', async () => {
     const table = new ValueTable();
     const entries = Array.from({ length: 1_000 }, (_, n) => entry(`t${n}`));
     let pauses = 0;

@@ -36,7 +36,7 @@ function rest(snapshot: InitialSnapshot): readonly LazyObject[] | undefined {
 }
 
 describe('initial states of watches', () => {
-  it('keep a bounded number of bytes, and lose nothing unless they are dropped, whatever is replaced and read', () => {
+  it('keep a bounded number of bytes, and lose nothing unless they are dropped, under random writes and reads', () => {
     const step = fc.record({
       op: fc.constantFrom('replace', 'replace', 'take', 'take', 'read', 'end'),
       kind: fc.constantFrom('A', 'B'),

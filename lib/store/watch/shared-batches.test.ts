@@ -48,7 +48,7 @@ describe('batches of watches', () => {
     stop.abort();
   });
 
-  it('differ by the function of a selector, whatever its text', () => {
+  it('differ by the function of a selector, also if its text is the same', () => {
     const selector = (): { (): boolean; text: string } =>
       Object.assign(() => true, { text: 'a=b' });
     const labels = selector();

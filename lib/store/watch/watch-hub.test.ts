@@ -103,7 +103,7 @@ describe('sinks of a watch in process', () => {
 });
 
 describe('batches of a watch', () => {
-  it('begin behind the writes of other kinds, however many there were: the log is not read', async () => {
+  it('begin after the writes of other kinds, regardless of their number: the log is not read', async () => {
     const rooms = defineKind<ApiObject>({
       kind: 'Room',
       plural: 'rooms',

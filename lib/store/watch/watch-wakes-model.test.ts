@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { Clock, Timer } from '../../base/index.js';
 import { WatchWakes } from './watch-wakes.js';
 
-/** The most time between a publication and the end of the pass to everybody, when watchers take no time. */
+/** The maximum time between a publication and the end of the pass to all watchers, if watchers take no time. */
 const boundMs = 50;
 
 /** A clock whose time passes only by `advance`; deferred callbacks run by `turn`. */
@@ -63,7 +63,7 @@ class World {
     return this.#revisions.get(kind) ?? [];
   }
 
-  /** Lets passes and rests go on, without a further publication. */
+  /** Runs passes and rests without a further publication. */
   async pass(): Promise<void> {
     const turns = async (): Promise<void> => {
       await settled();
@@ -160,8 +160,8 @@ const steps: fc.Arbitrary<readonly [name: string, step: Step]> = fc.oneof(
   fc.constant(['all', (w: World) => w.wakes.all()] as const),
 );
 
-describe('waking of watchers, whatever happens when', () => {
-  it('reaches all who wait soon after each publication, prompt ones at once, and leaves nothing', async function () {
+describe('waking of watchers under random events', () => {
+  it('reaches all waiting watchers soon after each publication, prompt ones at once, and leaves nothing', async function () {
     this.timeout(60_000);
     await fc.assert(
       fc.asyncProperty(

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { Clock, Timer } from '../../base/index.js';
 import { WatchWakes } from './watch-wakes.js';
 
-/** A clock whose time passes only by `takes`; deferred callbacks and timers run when a test says so. */
+/** A clock whose time passes only by `takes`; deferred callbacks and timers run when a test requests it. */
 class WorkClock implements Clock {
   #now = 0;
   readonly deferred: (() => void)[] = [];
@@ -80,7 +80,7 @@ describe('waking of watchers', () => {
     expect(clock.deferred).to.have.lengthOf(0);
   });
 
-  it('is for a publication of the kind that a watcher waits for, and tells what it needs not read', async () => {
+  it('is for a publication of the kind that a watcher waits for, and returns the revision up to which nothing changed', async () => {
     for (const isPrompt of [false, true]) {
       const waiter = wakes.join('Lamp', stop.signal, isPrompt);
       const found: number[] = [];
@@ -102,7 +102,7 @@ describe('waking of watchers', () => {
     }
   });
 
-  it('tells the last revision when the time has come and nothing of the kind was published', async () => {
+  it('returns the last revision at the requested time if nothing of the kind was published', async () => {
     const waiter = wakes.join('Lamp', stop.signal);
     const found: number[] = [];
     void waiter.wait(100).then((unchangedTo) => found.push(unchangedTo));
@@ -113,7 +113,7 @@ describe('waking of watchers', () => {
     expect(found).to.deep.equal([3]);
   });
 
-  it('tells the last revision also to a watcher that was woken by a publication before', async () => {
+  it('returns the last revision also to a watcher that was woken by a publication before', async () => {
     for (const isPrompt of [false, true]) {
       const waiter = wakes.join('Lamp', stop.signal, isPrompt);
       const found: number[] = [];
@@ -130,7 +130,7 @@ describe('waking of watchers', () => {
     }
   });
 
-  it('tells a watcher whose time comes during the rest what was published of its kind', async () => {
+  it('returns the revision before the first publication of its kind to a watcher whose time comes during the rest', async () => {
     watchers(100, 0.04);
     publish();
     await settled();
@@ -163,7 +163,7 @@ describe('waking of watchers', () => {
     expect(woken, 'ten publications in one pass').to.equal(200);
   });
 
-  it('is at once for a prompt watcher, also while a pass is in progress', async () => {
+  it('is immediate for a prompt watcher, also while a pass is in progress', async () => {
     watchers(100, 0.04);
     let prompt = 0;
     const waiter = wakes.join('Lamp', stop.signal, true);

@@ -131,7 +131,7 @@ describe('a store whose disk is nearly full', () => {
     await store.close();
   });
 
-  it('accepts only final deletions below half of the floor, and all writes again when there is space', async () => {
+  it('accepts only final deletions below half of the floor, and all writes again once space is free', async () => {
     const { store, setFree } = await nearlyFull();
     await setFree(0.4 * floor);
     expect(await refusal(store.deleteByName(things, key('a')))).to.equal('DiskFull');
@@ -236,7 +236,7 @@ describe('a store with a reserve', () => {
     await store.close();
   });
 
-  it('is not poisoned if the disk was filled since the last measurement', async () => {
+  it('accepts deletions if the disk was filled since the last measurement', async () => {
     const { store, disk, clock } = await reserved();
     await clock.advance(4_000);
     disk.free = 0;
@@ -283,7 +283,7 @@ describe('a store with a reserve', () => {
     await store.close();
   });
 
-  it('allocates it again and accepts all writes once there is space, without a write or restart', async () => {
+  it('allocates it again and accepts all writes once space is free, without a write or restart', async () => {
     const { store, disk, clock, logger } = await reserved();
     disk.free = 0;
     await clock.advance(10_000);

@@ -32,7 +32,7 @@ describe('values of secrets that parameters refer to', function () {
       const { body } = await daemon.rest('GET', `${base}/${path}`);
       return body.status === status;
     });
-  /** All output of the daemon about its objects, and its log. */
+  /** The objects and events that the API returns, and the log of the daemon. */
   const told = async (): Promise<string> => {
     const paths = ['volumes', 'instances', 'services', 'events', 'volumes/v:describe'];
     const answers = await Promise.all(

@@ -237,7 +237,7 @@ describe('guesses of hidden values', function () {
         return (answer.body.metadata as { readonly generation: number }).generation;
       };
       expect(await put(mask, token)).to.equal(1);
-      // A caller with the right to reveal learns nothing new.
+      // The caller has the right to reveal the value.
       expect(await put(right, daemon.token)).to.equal(1);
       expect(await put(right, token)).to.equal(2);
       expect(await put(mask, token)).to.equal(2);

@@ -22,7 +22,7 @@ describe('rights in a running daemon', function () {
     return token(name);
   };
 
-  it('a user can not grant rights that it lacks: by users, policies, tokens, attached policies', async () => {
+  it('a caller can not grant rights that it lacks: by users, policies, tokens, attached policies', async () => {
     const rules = [
       { resources: ['users', 'policies', 'tokens'], verbs: ['*'], namespaces: all },
       { resources: ['volumes'], verbs: ['get'], namespaces: ['dev'] },

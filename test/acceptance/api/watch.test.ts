@@ -137,7 +137,7 @@ describe('a watch over the wire, against the log of the store', function () {
         for await (const { events, revision } of batches) {
           for (const { type, object } of events) {
             const told = changeOf(type, object);
-            // The server may tell a client before the log's own watch has its turn.
+            // A client may receive an event before the watch that fills the log.
             const isLogged = (): boolean => (log.at(-1)?.revision ?? 0) >= told.revision;
             if (!isLogged()) await eventually('the log', isLogged);
             const next = log.find((change) => change.revision > at);
@@ -191,7 +191,7 @@ describe('a watch over the wire, against the log of the store', function () {
     await store.create(notes, { name: 'last', namespace, text: 'last' });
     last = store.revision;
     const told = await Promise.all(watchers);
-    await eventually('the log to be whole', () => log.at(-1)?.revision === last);
+    await eventually('the log to be complete', () => log.at(-1)?.revision === last);
     const relists = told.reduce((sum, t) => sum + t.relists, 0);
     const reconnects = told.reduce((sum, t) => sum + t.reconnects, 0);
     console.log(`      ${log.length} changes, ${reconnects} reconnects, ${relists - 30} relists`);

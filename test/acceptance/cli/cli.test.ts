@@ -332,7 +332,7 @@ describe('without root', function () {
         volumes: [{ name: 'j', mountPath: '/journal', claim: { name: 'j' } }],
       });
       const path = '/v1/namespaces/default/instances/j-0';
-      const instance = await eventually('a verdict', async () => {
+      const instance = await eventually('a status', async () => {
         const { body } = await daemon.rest('GET', path);
         const waits = JSON.stringify(body.conditions ?? []).includes('RuntimeUnavailable');
         return body.status === 'Running' || waits ? body : undefined;

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import type { TestDaemon } from '../daemon.js';
 
-/** Output of a command, both streams combined. */
+/** Runs a command, expects its exit code (default 0) and some output, and returns the output of both streams. */
 export type Run = (words: string | readonly string[], code?: number) => Promise<string>;
 
-/** Runs command lines against a daemon, and expects their exit codes. Words are split at spaces. */
+/** Returns a {@link Run} for command lines against a daemon. A text is split at spaces, a list is not. */
 export function runner(daemon: () => TestDaemon): Run {
   return async (words, code = 0) => {
     const args = typeof words === 'string' ? words.split(' ') : words;

@@ -1,5 +1,5 @@
-// A kedged whose driver calls block while the file `held` exists beside its data directory. Takes addresses and data
-// directory like kedged.
+// A kedged that holds the driver calls that the file `held` beside its data directory names (see held-calls.ts). Takes
+// addresses and data directory like kedged.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { builtinDrivers } from '@kedge/drivers';

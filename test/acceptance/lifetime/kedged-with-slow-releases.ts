@@ -1,5 +1,5 @@
-// A kedged whose driver local-host takes long to detach: forever in a directory `hangs`, and the milliseconds of
-// KEDGE_TEST_SLOW_MS in one named `slow`.
+// A kedged whose driver local-host never detaches a directory named `hangs`, and takes the milliseconds of
+// KEDGE_TEST_SLOW_MS for one named `slow`, or fails there when it is aborted.
 import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Driver } from '@kedge/driver-sdk';

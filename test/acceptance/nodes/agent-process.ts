@@ -6,7 +6,7 @@ import { eventually } from 'kedge/testing';
 import type { AgentSettings } from './agent-child.js';
 import { root } from '../daemon.js';
 
-/** A port that the server can use again after it was killed. */
+/** A free port at the time of the call, which a server can use again after it was killed. */
 export function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer().listen(0, '127.0.0.1', () => {

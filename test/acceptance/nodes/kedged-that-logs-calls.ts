@@ -4,7 +4,7 @@ import type { Driver } from '@kedge/driver-sdk';
 import { builtinDrivers } from '@kedge/drivers';
 import { runKedged } from '../../fixtures/kedged-parts.js';
 
-/** Queries of a driver's properties are not calls. */
+/** Methods of a driver that are not logged: they make no call of the provider or the node. */
 const questions: readonly PropertyKey[] = ['capabilities', 'validateParameters'];
 
 function telling(driver: Driver, tell: (call: string) => void): Driver {

@@ -18,7 +18,7 @@ describe('images of a node with an agent that hangs, or of an earlier release', 
   this.timeout(120_000);
   let daemon: TestDaemon;
   let stop: AbortController;
-  /** What the agent answers to a request; undefined: nothing, and the stream stays open. */
+  /** The answer of the agent to a request; undefined: none, and the stream stays open. */
   let answerTo: (request: JsonObject) => JsonObject | undefined;
   let requests: JsonObject[];
 
@@ -78,7 +78,7 @@ describe('images of a node with an agent that hangs, or of an earlier release', 
 
   const list = () => daemon.cli('image', 'list', '--node', node);
 
-  it('are not listed, which is told with the remedy before the client gives up', async () => {
+  it('are not listed, and the error has the remedy and arrives before the deadline of the client', async () => {
     const begun = performance.now();
     const { code, stdout, stderr } = await list();
     expect([code === 0, stdout]).to.deep.equal([false, '']);
@@ -89,7 +89,7 @@ describe('images of a node with an agent that hangs, or of an earlier release', 
     expect(requests, 'repeated').to.have.length(1);
   });
 
-  it('are listed in full where the agent ignores pages', async () => {
+  it('are all listed if the agent ignores pages', async () => {
     const items = Array.from({ length: 1_200 }, (_, index) => imageOf(index));
     answerTo = () => ({ images: { items } });
     const { code, stdout, stderr } = await list();

@@ -76,7 +76,7 @@ endpoint = "${cloud2.endpoint}"
   const missing = async (name: string): Promise<readonly string[]> =>
     [...(await check(name)).values()].filter((one) => one.state === 'missing').map((o) => o.name);
 
-  it('finds nothing missing in a complete class, and says what only a change would show', async () => {
+  it('finds nothing missing in a complete class, and reports the scopes that only a change would show as unknown', async () => {
     const apiToken = 'secret:cloud.default.svc/token';
     await storageClass('whole', 'cloud1-volume', { region: 'fra1', apiToken });
     const { code, stdout, stderr } = await daemon.cli('driver', 'check', 'whole');
@@ -113,7 +113,7 @@ endpoint = "${cloud2.endpoint}"
       expect(stdout).not.to.contain(`without-${scope}`);
     });
 
-  it('says unknown of a scope whose use would change something', async () => {
+  it('reports a scope as unknown if its use would change something', async () => {
     const scope = 'block_storage_action:create';
     await storageClass('no-actions', 'cloud1-volume', {
       region: 'fra1',
@@ -150,7 +150,7 @@ endpoint = "${cloud2.endpoint}"
     expect(answers).not.to.match(/retried automatically|is repeated with/);
   });
 
-  it('names the server that cloud2 lacks, and asks for neither volumes nor locations', async () => {
+  it('names the server that cloud2 lacks, and requests neither volumes nor locations', async () => {
     const before = cloud2.requests.length;
     const apiToken = 'secret:cloud.default.svc/token';
     await storageClass('two', 'cloud2-volume', { location: 'fsn1', apiToken });
@@ -159,7 +159,7 @@ endpoint = "${cloud2.endpoint}"
     expect(new Set(paths)).to.deep.equal(new Set(['/v1/servers']));
   });
 
-  it('says that the endpoint does not answer, and of the rest that it is unknown', async () => {
+  it('reports that the endpoint does not answer, and that the rest is unknown', async () => {
     cloud1.faults.add({ on: () => true, times: 1_000, fault: { type: 'before' } });
     try {
       expect(await missing('whole')).to.deep.equal([`endpoint ${cloud1.endpoint}`]);
@@ -180,7 +180,7 @@ endpoint = "${cloud2.endpoint}"
     expect(await missing('local-host')).to.deep.equal(['parameter hostPath']);
   });
 
-  it('needs a right of its own, and is in the audit log', async () => {
+  it('needs a separate right, and is in the audit log', async () => {
     await daemon.ok('POST', '/v1/admin/policies', {
       name: 'checks',
       rules: [{ resources: ['storageclasses'], verbs: ['*'], namespaces: ['*'] }],

@@ -11,7 +11,7 @@ import { root, TestDaemon } from '../daemon.js';
 const base = '/v1/namespaces/default';
 const token = 'test-token';
 
-/** As after the answer to a creation was lost and the creation was repeated: elsewhere, or with another token. */
+/** As after a creation whose answer was lost, and which was repeated in another region or with another token. */
 describe('a second resource of a volume that exists', function () {
   this.timeout(180_000);
   let folder: string;
@@ -100,7 +100,7 @@ endpoint = "${cloud3.endpoint}"
     { storageClass: 'ebs', ofSecond: 'ebs', second: secondAt3 },
   ] as const;
   for (const { storageClass, ofSecond, second } of cases)
-    it(`class ${storageClass}: is listed with the command that imports it, and the volume's own never is`, async () => {
+    it(`class ${storageClass}: is listed with the command that imports it, and the resource of the volume is not`, async () => {
       const name = `of-${storageClass}`;
       const handle = String((await available(name, storageClass)).handle);
       expect((await orphans()).stdout).to.contain('No orphans were found');
@@ -137,7 +137,7 @@ endpoint = "${cloud3.endpoint}"
       expect(await volume(name)).to.include({ status: 'Available', handle });
     });
 
-  it('is not listed while the provider does not show the own one, and a warning says why', async () => {
+  it('is not listed while the provider does not show the resource of the volume, and a warning has the reason', async () => {
     const handle = String((await available('lost', 'near')).handle);
     const other = await secondAt1(handle);
     await ask(cloud1.emulator, { call: `DELETE /v2/volumes/${handle}` });

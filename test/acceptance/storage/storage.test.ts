@@ -149,7 +149,7 @@ describe('storage through the API of a running daemon', function () {
       allowedTopologies: [selector],
     });
     await volume('v', { storageClassName: 'zoned' });
-    await eventually('told', async () => {
+    await eventually('the condition', async () => {
       const { body } = await daemon.rest('GET', `${base}/volumes/v`);
       return body.status === 'Pending' && body.reason === 'TopologyUnsatisfied';
     });

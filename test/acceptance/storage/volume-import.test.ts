@@ -98,7 +98,7 @@ endpoint = "${cloud2.endpoint}"
     );
   };
 
-  it('a volume whose object is gone is an orphan, and the printed command brings it back under its name', async () => {
+  it('a volume whose object was removed is an orphan, and the printed command imports it under its name', async () => {
     for (const storageClassName of ['one', 'two']) {
       const name = `data-${storageClassName}`;
       await daemon.ok('POST', `${base}/volumes`, {
@@ -133,7 +133,7 @@ endpoint = "${cloud2.endpoint}"
     });
   });
 
-  it('volumes of a person are listed only with --all, with a command that works', async () => {
+  it('volumes that Kedge did not create are listed only with --all, with a command that works', async () => {
     const id = await byHand('My.Data'.toLowerCase().replace('.', '-'));
     expect(await commands()).to.deep.equal([]);
     expect(await commands('--class', 'far', '--all')).to.deep.equal([]);
@@ -174,7 +174,7 @@ endpoint = "${cloud2.endpoint}"
     }
   });
 
-  it('a volume of another cluster needs --take-over', async () => {
+  it('a volume of another cluster is imported only with --take-over', async () => {
     const id = await byHand(
       `kedge-${theirs}`,
       `kedge cluster=another volume=${theirs} name=default/ours-now`,
@@ -189,7 +189,7 @@ endpoint = "${cloud2.endpoint}"
     expect((await volume('ours-now')).status).to.equal('Available');
   });
 
-  it('names what is wrong: an unknown handle, another region, a size, a class, a driver, missing fields', async () => {
+  it('errors name the cause: an unknown handle, another region, a size, a class, a driver, missing fields', async () => {
     const absent = await imported('x', { handle: theirs });
     expect(absent.status).to.equal(404);
     const handle = await byHand('elsewhere');
@@ -207,7 +207,7 @@ endpoint = "${cloud2.endpoint}"
     expect((await daemon.rest('GET', `${base}/volumes/x`)).status).to.equal(404);
   });
 
-  it('a command names a class of the place of the volume; without one a warning says so', async () => {
+  it('a command names a class of the region of the volume; if there is none, a warning reports it', async () => {
     const apiToken = 'secret:cloud.default.svc/token';
     const parameters = { location: 'nbg1', apiToken };
     const elsewhere = { name: 'a-first', driver: 'cloud2-volume', parameters };
@@ -240,7 +240,7 @@ endpoint = "${cloud2.endpoint}"
     expect(found).to.contain(ids[1]).and.not.contain(ids[0]);
   });
 
-  it('says which classes could not be searched, and why', async () => {
+  it('reports which classes could not be searched, and why', async () => {
     await daemon.ok('POST', '/v1/storageclasses', {
       name: 'broken',
       driver: 'cloud2-volume',
@@ -288,7 +288,7 @@ endpoint = "${cloud2.endpoint}"
     await daemon.ok('DELETE', '/v1/storageclasses/whole');
   });
 
-  it('needs rights of its own, which readwrite lacks, and is audited', async () => {
+  it('needs separate rights, which policy readwrite lacks, and is audited', async () => {
     await daemon.ok('POST', '/v1/admin/users', { name: 'clerk', policies: ['readwrite'] });
     const { token } = await daemon.ok('POST', '/v1/auth/tokens', { subject: 'clerk' });
     const as = (method: string, path: string, body?: object): Promise<Answer> =>

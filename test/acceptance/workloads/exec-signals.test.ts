@@ -26,7 +26,7 @@ describe('signals of kedge exec', function () {
   afterEach(() => child?.kill('SIGKILL'));
   after(() => daemon.dispose());
 
-  /** The command of a shell that says which signal it got and exits with 5. */
+  /** The command of a shell that prints which signal it got and exits with 5. */
   const trap = (name: string): string =>
     `trap "echo caught ${name}; exit 5" ${name}; echo ready; while :; do sleep 0.1; done`;
   const exec = join(root, 'cmd/bin/kedge.mjs');

@@ -91,7 +91,7 @@ class HoldingProxy {
   }
 }
 
-describe('a pull of an image that takes its time', function () {
+describe('a slow pull of an image', function () {
   this.timeout(300_000);
   let engine: RealEngine;
   let registry: RealRegistry;

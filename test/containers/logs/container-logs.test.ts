@@ -80,7 +80,7 @@ describe('the log of a container', function () {
 
   it('has the time of each line, and is read until a time', async () => {
     const id = randomUUID();
-    // It goes on after that: the end of a container kills its other processes.
+    // It keeps running: the end of a container kills its other processes.
     const script =
       'echo one; while [ ! -e /tmp/go ]; do sleep 0.05; done; echo two; exec sleep 600';
     await runtime.start({
@@ -111,13 +111,13 @@ describe('the log of a container', function () {
     await runtime.remove(id);
   });
 
-  it('of one that ended while the engine was away says from when to when its last output may be missing, once; that of others has no such line', async () => {
+  it('of one that ended while the engine was unavailable has one line about the outage in which output may be missing; that of others has none', async () => {
     const ending = await startedWith('echo up; sleep 600');
     const going = await startedWith('echo up; exec sleep 600');
     await endWithoutEngine(await pidOf(ending));
     await engine.startDockerd();
     await ended(ending);
-    const lines = await eventually('the end of the outage to be seen', async () => {
+    const lines = await eventually('the end of the outage to be recorded', async () => {
       const found = await linesOf(ending);
       return found.some(({ content }) => content.includes('to now')) ? undefined : found;
     });

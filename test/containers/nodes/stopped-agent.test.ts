@@ -74,7 +74,7 @@ describe('an agent that is stopped by a signal', function () {
     return line === undefined ? expect.fail(`no line: ${stdout}${stderr}`) : Number(line);
   };
 
-  it('makes its node NotReady and its instances Unknown; they run on, once each, and are its own again afterwards', async () => {
+  it('makes its node NotReady and its instances Unknown; each continues to run once, and is adopted afterwards', async () => {
     const script = 'n=0; while :; do n=$((n+1)); echo line $n; sleep 0.2; done';
     for (const name of names)
       await daemon.ok('POST', `${base}/services`, {

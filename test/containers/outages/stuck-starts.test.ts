@@ -120,7 +120,7 @@ describe('a start that a real engine does not continue', function () {
       try {
         process.kill(shim, 'SIGKILL');
       } catch {
-        // It has ended, as it should.
+        // It has ended, as expected.
       }
     }
     expect(Date.now() - suspendedAt).to.be.at.least(startMs / 2);

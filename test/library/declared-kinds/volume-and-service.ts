@@ -12,8 +12,8 @@ import {
 } from 'kedge';
 
 /*
- * Volume and Service at the time of writing, next to the .proto files of that time. Both are frozen: later
- * changes of Kedge's kinds go into neither.
+ * Volume and Service as they were when the test was written, like the .proto files beside this file. Both are frozen:
+ * later changes of Kedge's kinds are made in neither.
  */
 
 const accessMode = enumeration(

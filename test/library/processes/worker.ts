@@ -1,5 +1,5 @@
 // Pays jobs while it leads. Arguments: address of the server, token, identity, and a mode: `hang` for
-// payments that are never answered, `beat` for writes beside the controller until one is refused,
+// payments that never return, `beat` for writes beside the controller until one is refused,
 // `patient` for a lease that outlives a restart of the server. Prints what happens, as lines of JSON.
 import { done, Manager, newController, requeueAfter, StatusError } from 'kedge';
 import { RemoteStore } from 'kedge/client';

@@ -33,7 +33,7 @@ describe('the exit of a command in a container', () => {
     return command.exited.catch((error: unknown) => error);
   }
 
-  it('has the code of the engine', async () => {
+  it('has the code that the engine reports', async () => {
     expect(await exitWith(3)).to.include({ code: 3 });
     expect(await exitWith(0)).to.include({ code: 0 });
   });

@@ -66,7 +66,7 @@ describe('a signal for a command in a container', () => {
     process.kill(grandchild, 'SIGKILL');
   });
 
-  it('is sent by a shell in the container, with its user, if this process may not send it', async () => {
+  it('is sent by a shell in the container, as its user, if this process may not send it', async () => {
     child = spawn('sleep', ['600']);
     const { exec, ran } = engine(child.pid!, 0);
     await signalCommand({ exec, clock: new FakeClock(), signal, kill: denied }, record, 'SIGINT');
@@ -75,7 +75,7 @@ describe('a signal for a command in a container', () => {
     expect(ran).to.deep.equal([['sh', '-c', 'INT', inside, undefined]]);
   });
 
-  it('that nothing can send is an error with cause and remedy', async () => {
+  it('that can not be sent is an error with cause and remedy', async () => {
     child = spawn('sleep', ['600']);
     const { exec } = engine(child.pid!, 127);
     const error = await signalCommand(

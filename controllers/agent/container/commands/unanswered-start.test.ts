@@ -11,7 +11,7 @@ import { EngineError } from '../engine/engine-error.js';
 import { CommandRecords } from './command-records.js';
 import { execInContainer } from './container-exec.js';
 
-describe('a command in a container that its caller does not get', () => {
+describe('a command in a container whose start fails for its caller', () => {
   const id = 'a'.repeat(64);
   // Contained in the cgroup of every process, as the id of a container is in those of its processes.
   const container = '/';
@@ -60,7 +60,7 @@ describe('a command in a container that its caller does not get', () => {
     return ended;
   }
 
-  it('is killed if the engine starts it after the deadline of the call, and is on record until then', async () => {
+  it('is killed if the engine starts it after the deadline of the call, and is recorded until then', async () => {
     const late = new EngineError('Timeout', 'hung');
     expect(await failed({ start: () => Promise.reject(late) })).to.equal(late);
     await clock.advance(10_000);
@@ -72,14 +72,14 @@ describe('a command in a container that its caller does not get', () => {
     await eventually('no record', async () => (await records.left()).length === 0);
   });
 
-  it('is not looked for if the engine refused it', async () => {
+  it('is not searched if the engine refused it', async () => {
     const refused = new EngineError('Conflict', 'the container is paused');
     expect(await failed({ start: () => Promise.reject(refused) })).to.equal(refused);
     await eventually('no record', async () => (await records.left()).length === 0);
     expect(clock.pending).to.equal(0);
   });
 
-  it('is ended if its terminal gets no size', async () => {
+  it('is ended if the size of its terminal can not be set', async () => {
     const refused = new EngineError('Failed', 'no size');
     const socket = new Duplex({ read: () => undefined, write: (_data, _encoding, next) => next() });
     const ended = begun();

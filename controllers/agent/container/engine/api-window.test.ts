@@ -26,7 +26,7 @@ describe('the version of the engine API', () => {
     );
   });
 
-  it('what is no version is refused', () => {
+  it('a text that is not a version is refused', () => {
     expect(() => commonVersion({ version, apiVersion: 'new', minApiVersion: '1.12' })).to.throw(
       '"new" is not a version',
     );

@@ -17,7 +17,7 @@ async function errorOf(work: Promise<unknown>): Promise<EngineError> {
     if (error instanceof EngineError) return error;
     throw error;
   }
-  throw new Error('it was no error');
+  throw new Error('it did not fail');
 }
 
 async function all<T>(source: AsyncIterable<T>): Promise<readonly T[]> {
@@ -37,7 +37,7 @@ describe('EngineClient', () => {
   });
   afterEach(() => engine.stop());
 
-  it('asks for the version once, and speaks it in every call', async () => {
+  it('requests the version once, and uses it in every call', async () => {
     engine.answer = (_request, response) => json(response, 200, []);
     await client.containers.list(['svc.io/cluster'], signal);
     await client.images.list(signal);
@@ -48,7 +48,7 @@ describe('EngineClient', () => {
     ]);
   });
 
-  it('asks for the version again behind a connection that broke', async () => {
+  it('requests the version again after a broken connection', async () => {
     engine.answer = (request) => request.socket.destroy();
     expect((await errorOf(client.images.list(signal))).kind).to.equal('Broken');
     engine.version = { Version: '27.0', ApiVersion: '1.46', MinAPIVersion: '1.24' };
@@ -57,7 +57,7 @@ describe('EngineClient', () => {
     expect(engine.calls.at(-1)).to.equal('GET /v1.44/images/json');
   });
 
-  it('a refusal has the kind of its status and the words of the engine', async () => {
+  it('a refusal has the kind of its status and the message of the engine', async () => {
     const kinds = {
       400: 'BadRequest',
       403: 'Unauthorized',
@@ -125,7 +125,7 @@ describe('EngineClient', () => {
     expect((await failing).kind).to.equal('Timeout');
   });
 
-  it('a list that is part of a load or a prune has more time than one for a caller', async () => {
+  it('a list that is part of a load or a prune has a longer deadline than one for a caller', async () => {
     const clock = new FakeClock();
     const slow = new EngineClient({ socketPath: engine.socketPath, clock });
     await slow.version(signal);
@@ -159,7 +159,7 @@ describe('EngineClient', () => {
     expect(error.message).to.match(/longer than 16777216 bytes/);
   });
 
-  it('an answer that is no JSON, or of another form, is malformed', async () => {
+  it('an answer that is not JSON, or of another form, is malformed', async () => {
     engine.answer = (_request, response) => void response.writeHead(200).end('<html>');
     expect((await errorOf(client.images.list(signal))).kind).to.equal('Malformed');
     engine.answer = (_request, response) => json(response, 200, { Containers: [] });
@@ -169,7 +169,7 @@ describe('EngineClient', () => {
     expect((await errorOf(create)).message).to.equal("the engine's answer has no Id");
   });
 
-  it('events come as they happen, until the engine goes', async () => {
+  it('events are received as they happen, until the engine closes the connection', async () => {
     let open: ServerResponse | undefined;
     engine.answer = (_request, response) => {
       open = response;
@@ -195,7 +195,7 @@ describe('EngineClient', () => {
     expect((await errorOf(events.next())).kind).to.equal('Broken');
   });
 
-  it('a pull whose registry refuses in the middle fails with its words, and shows no password', async () => {
+  it('a pull whose registry refuses in the middle fails with its message, and shows no password', async () => {
     let header: string | undefined;
     engine.answer = (request, response) => {
       header = request.headers['x-registry-auth'] as string;
@@ -279,7 +279,7 @@ describe('EngineClient', () => {
     expect(String(failed)).to.include('the sender went away');
   });
 
-  it('a log that is cut off is broken, not over', async () => {
+  it('a log that is cut off ends with an error', async () => {
     const half = frame(1, 'half').subarray(0, 9);
     const cuts: readonly ((response: ServerResponse) => unknown)[] = [
       (response) => response.write(half, () => response.destroy()),
@@ -296,7 +296,7 @@ describe('EngineClient', () => {
     }
   });
 
-  it('a command whose connection is not given is an error with the status', async () => {
+  it('a command whose connection is refused is an error with the status', async () => {
     expect((await errorOf(client.exec.start('e1', false, signal))).kind).to.equal('NotFound');
     engine.upgrade = (_request, socket) =>
       void socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');

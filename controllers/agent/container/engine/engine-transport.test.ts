@@ -19,7 +19,7 @@ describe('EngineTransport', () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  it('does not keep modules below linked packages from being found', async () => {
+  it('does not prevent that modules below linked packages are resolved', async () => {
     const store = join(directory, 'packages');
     await mkdir(store);
     for (const name of ['first', 'second']) await writeFile(join(store, `${name}.cjs`), '');

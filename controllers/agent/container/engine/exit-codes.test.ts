@@ -28,7 +28,7 @@ describe('the exit code of a container', () => {
     expect(await containersWith({ StatusCode: 3 }).wait('c', signal)).to.equal(3);
   });
 
-  it('is not 0 for an answer to a wait without one, which is an error', async () => {
+  it('is an error, not 0, for an answer to a wait without a code', async () => {
     for (const answer of [{}, { StatusCode: null }, { StatusCode: 'x' }]) {
       const error = await containersWith(answer)
         .wait('c', signal)
@@ -37,7 +37,7 @@ describe('the exit code of a container', () => {
     }
   });
 
-  it('is required of a container that ended, and 0 for one that did not', async () => {
+  it('is required for a container that ended, and 0 for one that did not', async () => {
     expect(await inspected({ Status: 'exited', ExitCode: 7 })).to.equal(7);
     expect(await inspected({ Status: 'exited' })).to.include({ kind: 'Malformed' });
     expect(await inspected({ Status: 'running' })).to.equal(0);

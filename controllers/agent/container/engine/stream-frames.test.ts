@@ -17,7 +17,7 @@ function joined(pieces: readonly StreamPiece[]): readonly (readonly [string, str
 }
 
 describe('FrameSplitter', () => {
-  it('gives the frames that were written, however the bytes are cut', () => {
+  it('returns the frames that were written, regardless of how the bytes are split', () => {
     const written = fc.record({
       type: fc.constantFrom(1, 2),
       data: fc.uint8Array({ minLength: 1, maxLength: 40 }),
@@ -47,7 +47,7 @@ describe('FrameSplitter', () => {
     );
   });
 
-  it('hands payload on before its frame is complete', () => {
+  it('returns payload before its frame is complete', () => {
     const splitter = new FrameSplitter();
     const huge = Buffer.from([1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]);
     expect([...splitter.split(huge)]).to.deep.equal([]);
@@ -55,14 +55,14 @@ describe('FrameSplitter', () => {
     expect(piece).to.deep.equal({ stream: 'stdout', data: Buffer.from('some'), endsFrame: false });
   });
 
-  it('refuses bytes that are no frames', () => {
+  it('refuses bytes that are not frames', () => {
     const splitter = new FrameSplitter();
     expect(() => [...splitter.split(Buffer.from('plain text of a terminal'))]).to.throw(
       'the output stream of a container is not divided into frames',
     );
   });
 
-  it('throws the words of the engine that come on its own stream', () => {
+  it('throws an error of the engine, which has its own stream', () => {
     const splitter = new FrameSplitter();
     const error = frame(3, 'error from daemon in stream: log file is gone\n');
     expect([...splitter.split(error.subarray(0, 20))]).to.deep.equal([]);

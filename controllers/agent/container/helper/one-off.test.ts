@@ -52,7 +52,7 @@ describe('a one-off container', () => {
     expect(writable).to.deep.equal([{ Type: 'bind', Source: '/tmp', Target: '/target' }]);
   });
 
-  it('has the empty image that this process created, and not one that has its name', async () => {
+  it('uses the empty image that this process created, and not another image of that name', async () => {
     const clock = new FakeClock();
     const once = new OneOffContainers({
       engine: new EngineClient({ socketPath: engine.socketPath, clock }),

@@ -30,7 +30,7 @@ describe('the names in an archive of images', () => {
       { RepoTags: null },
     ]);
 
-  /** What passes of an archive that arrives in pieces, and the reason why not all of it does. */
+  /** The part of an archive in pieces that is passed on, and the refusal if it is not all of it. */
   async function passed(tar: Buffer, pieceBytes: number): Promise<[Buffer, string]> {
     const names = new ArchiveNames();
     const pieces = Array.from({ length: Math.ceil(tar.length / pieceBytes) }, (_, n) =>
@@ -46,7 +46,7 @@ describe('the names in an archive of images', () => {
   }
 
   for (const pieceBytes of [7, 511, 512, 65_536, 1_048_576])
-    it(`are counted in pieces of ${pieceBytes} bytes, and an archive with too many does not pass whole`, async () => {
+    it(`are counted in pieces of ${pieceBytes} bytes, and an archive with too many is cut off`, async () => {
       const few = await archive('manifest.json', repeated(archiveNamesMax));
       expect(await passed(few, pieceBytes)).to.deep.equal([few, '']);
       const many = await archive('manifest.json', repeated(archiveNamesMax + 1));
@@ -55,7 +55,7 @@ describe('the names in an archive of images', () => {
       expect(through.length).to.be.lessThan(many.length);
     });
 
-  it('are those of an index of OCI too, and of a path with a dot', async () => {
+  it('include those of an OCI index, and of a path with a dot', async () => {
     const manifests = Array.from({ length: archiveNamesMax + 1 }, () => ({ digest: 'x' }));
     const index = await archive('index.json', JSON.stringify({ manifests }));
     expect((await passed(index, 4_096))[1]).to.contain('1001 names');
@@ -63,12 +63,12 @@ describe('the names in an archive of images', () => {
     expect((await passed(dotted, 4_096))[1]).to.contain('2000 names');
   });
 
-  it('may be in a list of 4 MiB', async () => {
+  it('are refused in a list of more than 4 MiB', async () => {
     const large = await archive('manifest.json', ' '.repeat(4 * 1_048_576 + 1));
     expect((await passed(large, 65_536))[1]).to.contain('a list of images of 4194305 bytes');
   });
 
-  it('are left to the engine where the archive is compressed or none', async () => {
+  it('are not counted if the archive is compressed, or is not an archive', async () => {
     const compressed = await archive('manifest.json', repeated(2_000), ['-z']);
     const none = Buffer.from('no archive '.repeat(1_000));
     for (const each of [compressed, none, Buffer.alloc(0)])

@@ -10,7 +10,7 @@ describe('the credentials in a file of docker login', () => {
   const auth = (text: string): string => Buffer.from(text).toString('base64');
   const serverAddress = 'r.example.com';
 
-  it('a password may hold colons, and the most specific entry counts', () => {
+  it('a password may contain colons, and the most specific entry applies', () => {
     const auths = {
       'https://r.example.com': { auth: auth('host:h') },
       'r.example.com/team': { auth: auth('team:a:b') },
@@ -18,7 +18,7 @@ describe('the credentials in a file of docker login', () => {
     expect(read(auths)).to.deep.equal({ username: 'team', password: 'a:b', serverAddress });
   });
 
-  it('tokens are taken as tokens', () => {
+  it('tokens are returned as tokens', () => {
     expect(read({ 'r.example.com': { identitytoken: 'i' } })).to.deep.equal({
       identityToken: 'i',
       serverAddress,

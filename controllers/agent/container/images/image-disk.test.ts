@@ -51,7 +51,7 @@ describe('the disk of images', () => {
   const told = async (): Promise<readonly (string | undefined)[]> =>
     (await store.list(events)).items.map(({ reason }) => reason).sort();
 
-  it('is left alone up to the limit', async () => {
+  it('has no images removed up to the limit', async () => {
     expect(await checked(85, ['a'])).to.deep.equal([]);
     expect(await told()).to.deep.equal([]);
   });
@@ -65,7 +65,7 @@ describe('the disk of images', () => {
     expect(items[0]?.regarding).to.include({ kind: 'Node', name: 'n' });
   });
 
-  it('that stays too full is a warning that says what else helps', async () => {
+  it('that stays too full is reported by a warning with further remedies', async () => {
     expect(await checked(99, ['a'])).to.deep.equal(['a']);
     expect(await told()).to.deep.equal(['ImageDiskFull', 'ImagesPruned']);
   });

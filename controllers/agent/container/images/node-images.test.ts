@@ -98,7 +98,7 @@ describe('the records of images during a prune', () => {
     expect(await records.find(id)).to.include({ origin: 'pulled' });
   });
 
-  it('are made again for an image that is removed while an archive with it is loaded', async () => {
+  it('are created again for an image that is removed while an archive with it is loaded', async () => {
     const own = made('a', ['old:1']);
     engine.push(own);
     await records.brought(own.id, 'old:1', 'loaded', 1);
@@ -110,7 +110,7 @@ describe('the records of images during a prune', () => {
     expect(await records.find(own.id)).to.include({ origin: 'loaded' });
   });
 
-  it('keep an image that is loaded again or used after the list of the prune, and itself if that is after the removal', async () => {
+  it('keep an image that is used after the list of the prune, and are kept if it is used after the removal', async () => {
     const own = made('a', [name]);
     engine.push(own);
     await records.brought(own.id, name, 'loaded', 1);

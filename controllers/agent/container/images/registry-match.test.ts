@@ -34,7 +34,7 @@ describe('the registry of an image', () => {
     expect(chosen('r.example.com/team-b/app', 'r.example.com/team')).to.equal(undefined);
   });
 
-  it('Docker Hub is known by all the names that Docker gives to it', () => {
+  it('Docker Hub is matched by all of its names', () => {
     for (const name of ['docker.io', 'https://index.docker.io/v1/', 'registry-1.docker.io'])
       expect(chosen('redis:7', name), name).to.equal(name);
     expect(chosen('redis', 'docker.io', 'docker.io/library')).to.equal('docker.io/library');

@@ -25,7 +25,7 @@ describe('the limits of a running container', () => {
     expect(told(limits, { CpuQuota: 0, CpuPeriod: 0, NanoCpus: 500_000_000 })).to.equal(undefined);
   });
 
-  it('that differ are told with the command that restores them', () => {
+  it('that differ are reported with the command that restores them', () => {
     expect(told(limits, { Memory: 2 ** 30, MemorySwap: 2 ** 30 })).to.equal(
       'container 0123456789ab runs with memory 1Gi instead of 64Mi, memory with swap 1Gi instead of 64Mi, and not by Kedge; docker update --memory 67108864 --memory-swap 67108864 kedge-c-u-1 restores them, as does a restart of the instance',
     );

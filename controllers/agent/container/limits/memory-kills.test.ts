@@ -7,7 +7,7 @@ import { memoryKillIn, MemoryKills } from './memory-kills.js';
 
 const id = '0c9b139e7478dbbb14ac2b0c49098aeeed9d44204bf6ed03092d4172eb79f8ea';
 const other = 'f'.repeat(64);
-/** Includes all kills. */
+/** A period that includes all kills. */
 const long = Number.MAX_SAFE_INTEGER;
 
 /** A record of the kernel about a kill at the limit of one control group, of a process in another. */

@@ -106,7 +106,7 @@ describe('an end of a container at its memory limit', () => {
     expect(await ends.becameKnown(run), 'after its end was handled').to.equal(false);
   });
 
-  it('that was handled as unexplained is known once the engine reports it, however late', async () => {
+  it('that was handled as unexplained is known once the engine reports it, regardless of when', async () => {
     engine.answer = (_request, response) => {
       response.writeHead(200).end();
     };

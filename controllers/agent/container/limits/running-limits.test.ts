@@ -112,7 +112,7 @@ describe('the limits that the kernel enforces for a container', () => {
     );
   });
 
-  it('are those of the engine where its control groups are not to be seen here', async () => {
+  it('are those of the engine if its control groups are not visible here', async () => {
     for (const cgroup of [
       '0::/../../docker/x',
       `0::/../${id}`,
@@ -137,7 +137,7 @@ describe('the limits that the kernel enforces for a container', () => {
     expect(lacking.unenforced).to.equal(
       'limits of memory, pids are not enforced, because the kernel of the node does not have them; boot one that has them, choose another node (nodeSelector), or remove the limits',
     );
-    // The default limit of processes, which nobody asked for.
+    // The default limit of processes, which no user requested.
     expect(await stateOf({}, { PidsLimit: 0 }, ['pids'])).to.deep.equal({ ...same, asked: 1 });
     // If only the limit of swap is missing, the engine is not asked what it supports.
     expect(await stateOf(all, { MemorySwap: -1 })).to.deep.equal(same);

@@ -67,7 +67,7 @@ describe('the mounts of a started container', () => {
     expect(await unseen(stacked)).to.equal(undefined);
   });
 
-  it('are not judged if the process is another one, is gone, or does not show the mount', async () => {
+  it('are not compared if the process is another one, has ended, or does not show the mount', async () => {
     const below = files + line('8:1', source, '/data');
     expect(await unseen(below, '0::/user.slice')).to.equal(undefined);
     expect(await unseen(below, undefined, own, 0)).to.equal(undefined);

@@ -24,7 +24,7 @@ describe('the end of a container', () => {
     expect(ends.map(ended)).to.deep.equal([...[false, true, true, true], ...[false, false]]);
   });
 
-  it('is its own if the engine has live-restore, unless its stop met the start of the container', async () => {
+  it('is its own if the engine has live-restore, unless the engine was stopped while it started the container', async () => {
     const clock = new FakeClock();
     const outages = new EngineOutages(clock);
     outages.connected(true);

@@ -31,7 +31,7 @@ describe('outages of the engine that an earlier kedged recorded', () => {
     return { outages, record };
   }
 
-  it('include a restart of the engine since the last sight of it, for this and later processes', async () => {
+  it('include a restart of the engine since the last contact with it, for this and later processes', async () => {
     const first = await daemon(clock.now() - 1_000);
     expect(first.outages.at(clock.now() - 2_000), 'no record').to.equal(undefined);
     await clock.advance(10_000);

@@ -91,7 +91,7 @@ describe('a container of an engine with live-restore after a reboot of the machi
     runtime.close();
   }
 
-  /** The end of the container as the next process of the daemon sees it. */
+  /** The end of the container as the next process of the daemon reports it. */
   async function endIn(
     bootId: string,
     { code, beforeBoot }: { readonly code: number; readonly beforeBoot: number },
@@ -128,7 +128,7 @@ describe('a container of an engine with live-restore after a reboot of the machi
       );
   });
 
-  it('is judged by the boot of its own run, and without a record as before', async () => {
+  it('is attributed by the boot of its own run, and by the exit code without a record', async () => {
     await run('boot-1');
     const power = { code: 255, beforeBoot: -20_000 };
     expect(await endIn('boot-2', power)).to.include({ reason: 'EngineRestarted' });
@@ -160,7 +160,7 @@ describe('a container of an engine with live-restore after a reboot of the machi
     expect(await endedIn('boot-1'), 'without a reboot').to.equal(undefined);
   });
 
-  it('is judged by the exit code if the clock was wrong after the boot', () => {
+  it('is attributed by the exit code if the clock was wrong after the boot', () => {
     const at = 1_000_000_000;
     const codes = [255, 137, 143, 0, 1].map((exitCode) =>
       endedByReboot({ startedAt: 0, exitedAt: at - 60 * minute, exitCode }, at),

@@ -59,7 +59,7 @@ describe('a start that the engine does not continue', () => {
     expect(killed).to.deep.equal(['two']);
   });
 
-  it('has them killed by the next process of the daemon too', async () => {
+  it('has its processes killed by the next process of the daemon too', async () => {
     await unanswered(30_000);
     stuck = daemon();
     await unanswered(30_000);
@@ -68,7 +68,7 @@ describe('a start that the engine does not continue', () => {
     expect(killed).to.deep.equal(['two']);
   });
 
-  it('has them killed after half of another time limit of a start', async () => {
+  it('has its processes killed after half of another time limit of a start', async () => {
     stuck = daemon({ ...defaultPolicy, containerStartTimeoutMs: 20_000 });
     await unanswered(9_000);
     expect(killed).to.deep.equal([]);
@@ -76,14 +76,14 @@ describe('a start that the engine does not continue', () => {
     expect(killed).to.deep.equal(['two']);
   });
 
-  it('keeps them if the engine answers in between', async () => {
+  it('keeps its processes if the engine answers in between', async () => {
     await unanswered(30_000);
     await stuck.during(id, 2, () => Promise.resolve());
     await unanswered(30_000);
     expect(killed).to.deep.equal([]);
   });
 
-  it('keeps them if its outcome is recorded, its container started meanwhile, or the run is another', async () => {
+  it('keeps its processes if its outcome is recorded, its container started meanwhile, or the run is another', async () => {
     await unanswered(120_000, 1);
     found = [{ run: 2, container: 'two', state: 'running' }];
     await unanswered(120_000);

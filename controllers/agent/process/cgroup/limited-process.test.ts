@@ -114,7 +114,7 @@ describe('a process with limits on a machine without control groups', () => {
       limited.close();
     });
 
-  it('has the control group on record by the name of an earlier release', async () => {
+  it('reads the control group that an earlier release recorded', async () => {
     const id = randomUUID();
     const root = join(directory, 'no-cgroups');
     const group = join(root, 'memory/kedge', id);

@@ -18,7 +18,7 @@ function use(usedBytes: bigint, more: Partial<VolumeUse> = {}, inodes = 10n): Vo
 }
 
 describe('the use of a volume', () => {
-  it('is written at first, and then when it changed by more than a hundredth of the whole', () => {
+  it('is written at first, and then if it changed by more than a hundredth of the total', () => {
     const first = usageChange(volume, use(500n), now);
     expect(first).to.deep.equal({
       usedBytes: '500',
@@ -50,7 +50,7 @@ describe('the use of a volume', () => {
     expect(usageChange(volume, use(900n), now)).not.to.have.property('conditions');
   });
 
-  it('of a directory is that of its files, and its disk is what may be full', () => {
+  it('of a directory is that of its files, and the condition is about the disk that contains it', () => {
     const files = { usedBytes: 7n, usedInodes: 2n };
     const change = usageChange(volume, use(950n, { isOwn: false, files }), now);
     expect(change).to.include({ usedBytes: '7', usedInodes: '2', totalBytes: '1000' });
