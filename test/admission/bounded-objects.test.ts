@@ -8,8 +8,8 @@ const entries = (count: number): Readonly<Record<string, string>> =>
   Object.fromEntries(names(count).map((name) => [name, 'v']));
 
 /**
- * The lists of an object with the highest limits, and the reason of each limit: each is processed in one turn
- * of the event loop.
+ * The lists of an object with the highest limits. The limits exist because a list is processed in one turn of the event
+ * loop.
  */
 const bounds: readonly {
   readonly what: string;

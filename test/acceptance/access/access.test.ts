@@ -34,7 +34,7 @@ describe('access to a running daemon', () => {
       call.on('end', () => resolve(status.OK));
     }).finally(() => client.close()) as Promise<number>;
   };
-  it('cast needs the right for each object', async () => {
+  it('a cast without the right to its object is refused', async () => {
     const objects = [{ kind: 'Volume', object: { name: 'x' } }];
     expect((await daemon.rest('POST', '/v1/cast', { objects }, powerless)).status).to.equal(403);
   });
@@ -109,7 +109,7 @@ describe('access to a running daemon', () => {
     expect((await daemon.rest('GET', '/v1/auth/whoami', undefined, text)).status).to.equal(401);
   });
 
-  it('a token is validated like any object: no unknown field, no finalizer, no field that the server sets', async () => {
+  it('a token is validated: an unknown field is refused, finalizers and fields of the server are ignored', async () => {
     const path = '/v1/auth/tokens';
     for (const bad of [{ subject: 'nobody', foo: 1 }, {}, { subject: 'nobody', ttlSeconds: -1 }])
       expect((await daemon.rest('POST', path, bad)).status, JSON.stringify(bad)).to.equal(400);

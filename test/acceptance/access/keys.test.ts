@@ -61,7 +61,7 @@ describe('rotation of the key-encryption key while running', function () {
     expect(await uid()).to.equal(before);
     const again = await daemon.ok('POST', '/v1/admin/keys:rotate', {});
     expect(again.keyId).to.not.equal(done.keyId);
-    // Sealed with the newest key, not with an old one.
+    // The stored value is compared in plaintext: the same value is not a change, although another key sealed it.
     await daemon.ok('PUT', `${base}/secrets/s`, { name: 's', data: { k: 'sesame' } });
     expect((await daemon.ok('GET', `${base}/secrets/s`)).version).to.equal(1);
   });

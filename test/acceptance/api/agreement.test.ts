@@ -104,7 +104,7 @@ describe('gRPC and REST', function () {
     await daemon.dispose();
   });
 
-  /** Fields that the server or controllers write are not compared. */
+  /** An answer without metadata and status fields, which the server and controllers write. */
   function plain(kind: Step['kind'], answer: JsonObject, namespace: string): unknown {
     const { statusFields = [] } = allKinds.find((k) => k.kind === kind) ?? {};
     const one = (object: JsonObject): JsonObject =>

@@ -94,7 +94,7 @@ describe('cursors and page tokens of a running daemon', function () {
     return `${statuses[response.status] ?? response.status} ${reason}`;
   }
 
-  /** The next page of a token over both transports, which must agree. */
+  /** Requests the next page of a token over both transports. @returns the outcome, on which they must agree */
   async function page(
     { token, ...request }: { readonly token: string } & JsonObject,
     method: 'ConfigmapService.List' | 'SecretService.List' = 'ConfigmapService.List',

@@ -6,7 +6,7 @@ import { root, TestDaemon, workload } from '../daemon.js';
 
 const base = '/v1/namespaces/default';
 
-/** Names of metrics in a guide; `..._name` abbreviates a metric of the group named before. */
+/** Names of metrics in a guide, which abbreviates `controller_runtime` to `...`. */
 async function promised(guide: string): Promise<readonly string[]> {
   const text = await readFile(join(root, 'docs/guides', guide), 'utf8');
   const names = [
@@ -59,7 +59,7 @@ describe('metrics of a running daemon', function () {
     expect(text).to.contain('workqueue_depth{name="agent"}');
   });
 
-  it('show a running reconcile of the agent', async () => {
+  it('have the gauge of the longest running reconcile of the agent', async () => {
     await eventually('the gauge of the agent', async () =>
       (await scrape()).includes('workqueue_longest_running_processor_seconds{name="agent"}'),
     );

@@ -236,7 +236,7 @@ describe('the object service of a running daemon', function () {
     expect(String(after)).to.not.contain('a test');
   });
 
-  it('never returns a masked value, whatever the operation', async () => {
+  it('never returns a masked value from a read or a transaction', async () => {
     const secret = { kind: 'Secret', namespace: 'default', name: 'used' };
     const { object } = await call('writer', 'Get', secret);
     const text = String(object);
@@ -272,7 +272,7 @@ describe('the object service of a running daemon', function () {
     expect(error?.code).to.equal('PermissionDenied');
   });
 
-  it('can be the store of an election, with the right to write leases', async () => {
+  it('stores leases for a caller with the right to them, and not for readwrite', async () => {
     await using store = await RemoteStore.connect({
       server: daemon.grpcAddress,
       token: tokens.root ?? '',

@@ -151,7 +151,7 @@ describe('the semantics of REST', () => {
     expect(json(answer).detail).to.contain('none');
   });
 
-  it('only pages of the configured origin may call', async () => {
+  it('only the configured origin is allowed by CORS', async () => {
     const allowed = await raw('GET', '/v1/nodes', { origin });
     expect(allowed.headers['access-control-allow-origin']).to.equal(origin);
     const foreign = await raw('GET', '/v1/nodes', { origin: 'https://evil.example.com' });

@@ -134,7 +134,7 @@ describe('the command line on the examples', function () {
     for (const volume of mine) expect(existsSync(String(volume.handle))).to.equal(false);
   });
 
-  it('a class whose parameter is a secret reference', async () => {
+  it('a class whose parameter is a secret reference provisions a volume, whose path is masked', async () => {
     const cast = await daemon.cli('cast', join(examples, 'secret-parameter.yaml'));
     expect(cast.code, cast.stderr).to.equal(0);
     const volume = await daemon.ok('GET', '/v1/namespaces/default/volumes/archive');

@@ -81,7 +81,7 @@ describe('kedge describe of workloads', function () {
   });
   after(() => daemon.dispose());
 
-  it('shows the image, the ports and the resources of a service and of its instances', async () => {
+  it('shows the image and the resources of a service and of its instances, and the ports of the service', async () => {
     await daemon.ok('POST', '/v1/namespaces/default/services', {
       ...{ name: 'web', image: 'web:1', nodeSelector: { place: 'nowhere' } },
       ports: [

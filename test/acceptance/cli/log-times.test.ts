@@ -22,7 +22,7 @@ describe('kedge logs by time', function () {
     expect(Date.parse(time), stdout).to.be.closeTo(Date.now(), 60_000);
   });
 
-  it('--until takes a period, and has no meaning with --follow', async () => {
+  it('--until takes a period, and is refused with --follow', async () => {
     expect((await daemon.cli('logs', 'app-0', '--until', '1s')).stdout).to.equal('up\n');
     const tail = await daemon.cli('logs', 'app-0', '--until', '1s', '--tail', '1');
     expect(tail.stdout).to.equal('up\n');

@@ -35,7 +35,7 @@ describe('a misspelt word on the command line', function () {
     ['gte volumes', 2, 'Did you mean kedge get?'],
     ['get volumes --outptu json', 2, 'Did you mean --output?'],
   ] as const)
-    it(`is reported with a suggestion: kedge ${line}`, async () => {
+    it(`is reported: kedge ${line}`, async () => {
       const ended = await daemon.cli(...line.split(' '));
       expect(ended.code, ended.stderr).to.equal(code);
       expect(ended.stdout).to.equal('');
@@ -53,7 +53,7 @@ describe('a misspelt word on the command line', function () {
     ['svc.io/zone', ''],
     ['tier', ''],
   ] as const)
-    it(`is reported if it is almost the label of a place of nodes: ${key}`, async () => {
+    it(`${said === '' ? 'is not reported' : 'is reported'} for label ${key} of a node`, async () => {
       const [node] = (await daemon.ok('GET', '/v1/nodes')).items as { name: string }[];
       const ended = await daemon.cli('label', 'node', node?.name ?? '', `${key}=a`);
       expect([ended.code, ended.stderr]).to.deep.equal([0, said]);
@@ -73,7 +73,7 @@ describe('a misspelt word on the command line', function () {
     const environment = { ...daemon.cliEnvironment, KEDGE_EDITOR: editor };
     const edit = [join(root, 'cmd/bin/kedge.mjs'), 'edit', 'node', name];
     const edited = await finish(process.execPath, edit, environment);
-    // The label of the patch was there before.
+    // The label of the patch is unchanged, and is not reported again.
     expect([edited.code, edited.stderr]).to.deep.equal([0, said('zone')]);
     const volume = await daemon.cli(
       'patch',

@@ -136,7 +136,7 @@ describe('objects on the command line', function () {
     expect(await run(['delete', 'volume/one', '-f', path], 2)).to.contain('--filename');
   });
 
-  it('create creates namespaces, configmaps and secrets without a file', async () => {
+  it('create creates namespaces and configmaps without an object file', async () => {
     expect(await run('create namespace staging')).to.equal('namespaces/staging created\n');
     expect(await run('create namespace staging', 5)).to.contain('exists');
     const env = await file('web.env', '# of the web\nLEVEL=debug\n\nURL=http://a/?b=c\n');

@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { type Finished, root } from '../daemon.js';
 
 const program = join(root, 'cmd/bin/kedge.mjs');
-/** Less than the time for a connection, 30 s, for which a command must not stay after it has failed. */
+/** Maximum time of a failing command: less than the time limit of a connection, 30 s, which it must not wait for. */
 const endsWithinMs = 20_000;
 
 describe('a command whose server is unreachable', function () {

@@ -20,7 +20,7 @@ describe('kedge wait', function () {
   });
   after(() => daemon.dispose());
 
-  /** A running wait; resolves with its output. */
+  /** Runs a command; resolves with its exit code and its output. */
   function waiting(args: string): Promise<{ readonly code: number | null; readonly said: string }> {
     const child = spawn(process.execPath, ['cmd/bin/kedge.mjs', ...args.split(' ')], {
       cwd: root,
@@ -34,7 +34,7 @@ describe('kedge wait', function () {
     });
   }
 
-  it('for a status, a condition, and several objects of several kinds', async () => {
+  it('for a status or a condition, of objects by name, by selector and all; an impossible status is refused', async () => {
     expect(await run('wait service web --for status=Running --timeout 60')).to.contain(
       'services/web is Running\n',
     );

@@ -99,7 +99,7 @@ describe('a backup of a running daemon', function () {
     expect(recorded.some((line) => line.includes('keeper'))).to.equal(true);
   });
 
-  it('over REST has the same bytes in server-sent events', async () => {
+  it('over REST is a stream of server-sent events with the bytes of a backup', async () => {
     const response = await fetch(`http://${daemon.restAddress}/v1/admin/backups`, {
       method: 'POST',
       headers: { authorization: `Bearer ${daemon.token}`, 'content-type': 'application/json' },

@@ -3,7 +3,7 @@ import { finish } from '../daemon.js';
 
 describe('an older Node.js', () => {
   for (const program of ['kedge', 'kedged'])
-    it(`is refused by ${program} with a message, before modules are loaded`, async () => {
+    it(`is refused by ${program} with a message`, async () => {
       const older = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.4' } })`;
       const preload = `data:text/javascript,${encodeURIComponent(older)}`;
       const args = ['--import', preload, `cmd/bin/${program}.mjs`, '--version'];

@@ -61,7 +61,7 @@ describe('npm start', function () {
     expect(log).not.to.match(/\/@fastify\/(ajv|fast-json-stringify)-compiler\//);
   });
 
-  it('loads its configuration and the store before API, controllers and drivers', async () => {
+  it('with --check-config loads configuration and store, and neither API, controllers nor drivers', async () => {
     const result = await finish(process.execPath, [compiled, '--check-config'], {
       NODE_DEBUG: 'esm,module',
     });

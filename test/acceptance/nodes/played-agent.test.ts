@@ -98,7 +98,7 @@ describe('images of a node with an agent that hangs, or of an earlier release', 
     expect(requests.length).to.be.greaterThan(1);
   });
 
-  it('are pruned though it takes longer than other requests', async () => {
+  it('are pruned by a request that is awaited for longer than others', async () => {
     let begun = 0;
     answerTo = (request) => {
       begun = performance.now();

@@ -217,7 +217,7 @@ describe('commands and output of a node whose agent is another process', functio
     }
   });
 
-  it('are refused with the command to type there while no agent is connected', async () => {
+  it('are refused with the command to run there while no agent is connected', async () => {
     await agent.end('SIGTERM');
     const refused = async (...args: readonly string[]): Promise<string> => {
       const { code, stdout, stderr } = await daemon.cli(...args);

@@ -133,7 +133,7 @@ describe('storage through the API of a running daemon', function () {
     expect(fixed.status).to.equal(400);
   });
 
-  it('setDefault moves the flag atomically; a topology that no node has is reported until a node has it', async () => {
+  it('setDefault moves the flag; a topology that no node has is reported until the class no longer requires it', async () => {
     for (const name of ['a', 'b'])
       await daemon.ok('POST', '/v1/storageclasses', { name, driver: 'local' });
     const defaults = async (): Promise<string[]> =>
@@ -276,7 +276,7 @@ describe('storage through the API of a running daemon', function () {
     expect(await left()).to.deep.equal([]);
   });
 
-  it('backing image: a size that is enforced, frozen snapshots, a kill -9 in between', async function () {
+  it('backing image: a snapshot that is created after a kill -9 is restored to a larger volume', async function () {
     requireDevices(this);
     await daemon.ok('POST', '/v1/storageclasses', {
       name: 'image',

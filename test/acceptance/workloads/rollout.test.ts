@@ -30,7 +30,7 @@ describe('replacing the instances of a running service', function () {
       return all.length === 3 && same && all.every((i) => i.status === 'Running');
     });
 
-  it('a broken template stops one replica, and the next cast repairs that one first', async () => {
+  it('a broken template stops only one replica, and the next cast repairs it', async () => {
     await daemon.ok('POST', path, cast('sleep 600'));
     await allRun('sleep 600');
     await daemon.ok('PUT', `${path}/web`, cast('sleep 0.1; exit 3'));

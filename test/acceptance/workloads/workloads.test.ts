@@ -26,7 +26,7 @@ describe('workloads through the API of a running daemon', function () {
     await running(`${name}-0`);
   };
 
-  it('every transition becomes an event, with its reason, and descriptions show them', async () => {
+  it('transitions become events with their reasons, and descriptions show them', async () => {
     await start('told', 'sleep 600');
     const reasons = async (kind: string, name: string): Promise<string[]> => {
       const selector = encodeURIComponent(`regarding.kind=${kind},regarding.name=${name}`);
@@ -56,7 +56,7 @@ describe('workloads through the API of a running daemon', function () {
     expect(shown.stdout).to.match(/Normal +Bound +Volume\/told +bound to default\/told-0/);
   });
 
-  it('repeated failures are one counted warning with the message of the driver', async () => {
+  it('a failure is a warning with its reason and message', async () => {
     await daemon.ok('POST', '/v1/storageclasses', {
       name: 'elsewhere',
       driver: 'local-host',
@@ -76,7 +76,7 @@ describe('workloads through the API of a running daemon', function () {
     expect(event.message).to.contain('secret default/none does not exist');
   });
 
-  it('exec over REST: separate output and errors, the exit code last; an instance that does not run is 412', async () => {
+  it('exec over REST: separate output and errors, the exit code last; an instance without a runtime is 412', async () => {
     await start('busy', 'echo up; sleep 600', { env: { COLOUR: 'blue' } });
     const response = await fetch(`http://${daemon.restAddress}${base}/exec/busy-0`, {
       method: 'POST',
@@ -112,7 +112,7 @@ describe('workloads through the API of a running daemon', function () {
     expect(log.stderr).to.match(/log of "default\/image-0" can't be read: .* does not exist/);
   });
 
-  it('kedge exec passes input, allocates a terminal of the requested size, and ends with the exit code', async () => {
+  it('kedge exec allocates a terminal on request, and ends with the exit code of the command', async () => {
     const plain = await daemon.cli('exec', 'busy-0', '--', 'sh', '-c', 'echo out; exit 4');
     expect([plain.code, plain.stdout]).to.deep.equal([4, 'out\n']);
     const terminal = await daemon.cli('exec', '-t', 'busy-0', '--', 'sh', '-c', 'tty; stty size');

@@ -57,12 +57,12 @@ describe('the mounts of a started container', () => {
     await symlink(join(proc, 'disk'), join(proc, 'data'));
     const linked = [{ source: join(proc, 'data/mounts/v'), target: '/data', readOnly: false }];
     const mine = line('8:1', '/', '/') + line('7:0', '/', real);
-    const judged = (table: string) => unseen(table, undefined, mine, undefined, linked);
-    expect(await judged(line('8:1', real, '/data'))).to.equal('/data');
-    expect(await judged(line('7:0', '/', '/data'))).to.equal(undefined);
+    const otherIn = (table: string) => unseen(table, undefined, mine, undefined, linked);
+    expect(await otherIn(line('8:1', real, '/data'))).to.equal('/data');
+    expect(await otherIn(line('7:0', '/', '/data'))).to.equal(undefined);
   });
 
-  it('are judged by the top one of several at a path', async () => {
+  it('are compared by the top one of several at a path', async () => {
     const stacked = line('8:1', source, '/data') + line('7:0', '/', '/data');
     expect(await unseen(stacked)).to.equal(undefined);
   });
