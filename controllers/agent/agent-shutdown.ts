@@ -70,35 +70,37 @@ export class AgentShutdown {
   }
 
   /**
-   * Stops the workload of an instance, removes its files and writes that into its status. Returns false, and logs the
-   * error, if one of these steps fails: the workload may still run.
+   * Stops the workload of an instance, removes its files and writes that into its status. Returns false if the workload
+   * may still run. A failure is logged; after the stop it keeps no volume attached.
    */
   async #ends(instance: Instance, budgetMs: number): Promise<boolean> {
-    const { runtimes, inputs, notes, logger } = this.#options;
+    const { runtimes, logger } = this.#options;
     const graceMs = Math.min(graceMsOf(instance), budgetMs);
+    const warn = (message: string) => (error: unknown) =>
+      logger.warn(message, { instance: claimOf(instance), error: messageOf(error) });
     try {
       await runtimeOf(runtimes, instance)?.stop(instance.metadata.uid, graceMs);
-      await inputs.remove(instance);
-      if (isOver(instance)) {
-        await notes.note(instance, undefined, [], { mounts: [] });
-        return true;
-      }
-      const message = 'stopped because kedged was stopped';
-      await notes.note(
-        instance,
-        'Stopped',
-        [
-          noted('ContainersReady', false, 'DaemonStopped', message),
-          noted('Ready', false, 'DaemonStopped', message),
-        ],
-        // These volumes are released, not lost: the next start attaches them again.
-        { mounts: [] },
-      );
-      return true;
     } catch (error) {
-      const label = { instance: claimOf(instance), error: messageOf(error) };
-      logger.warn('a workload could not be stopped, or its end not be recorded', label);
+      warn('a workload could not be stopped')(error);
       return false;
     }
+    await this.#options.inputs
+      .remove(instance)
+      .catch(warn('files of a workload that has ended remain'));
+    await this.#noteEnd(instance).catch(warn('the end of a workload could not be recorded'));
+    return true;
+  }
+
+  #noteEnd(instance: Instance): Promise<void> {
+    const { notes } = this.#options;
+    // These volumes are released, not lost: the next start attaches them again.
+    const released = { mounts: [] };
+    if (isOver(instance)) return notes.note(instance, undefined, [], released);
+    const message = 'stopped because kedged was stopped';
+    const conditions = [
+      noted('ContainersReady', false, 'DaemonStopped', message),
+      noted('Ready', false, 'DaemonStopped', message),
+    ];
+    return notes.note(instance, 'Stopped', conditions, released);
   }
 }
