@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { DriverError } from '@kedge/driver-sdk';
-import { RecordingLogger } from 'kedge/testing';
+import { FakeClock, RecordingLogger } from 'kedge/testing';
 import { type IsAttached, LeftoverMounts } from './leftover-mounts.js';
 import type { NodeVolumes, VolumeMountPoint } from './node-volumes.js';
 
@@ -40,7 +40,7 @@ describe('mounts that the store does not account for', () => {
   beforeEach(() => {
     refused = undefined;
     logger = new RecordingLogger();
-    leftovers = new LeftoverMounts({ node, logger });
+    leftovers = new LeftoverMounts({ node, logger, clock: new FakeClock() });
     mounts = [
       bind('u', 'a/x-0'),
       bind('u', 'a/y-0'),
@@ -85,9 +85,9 @@ describe('mounts that the store does not account for', () => {
     expect(String(error)).to.contain('/m/u is used');
     expect(leftovers.has('a/x-0')).to.equal(true);
     refused = undefined;
-    await leftovers.removeUnused(new Set(['a/x-0']), attached(), signal);
+    await leftovers.removeUnused(new Set(['a/x-0']), attached(), 1_000);
     expect(targets()).to.include('/m/u');
-    await leftovers.removeUnused(new Set(), attached(), signal);
+    await leftovers.removeUnused(new Set(), attached(), 1_000);
     expect(targets()).to.deep.equal([]);
   });
 });

@@ -1,4 +1,4 @@
-import type { Logger } from 'kedge';
+import { type Clock, type Logger, sleep } from 'kedge';
 import { memoryJournal, type NodeHost, type NodeJournal } from '@kedge/driver-sdk';
 import { detachLeftovers } from '../recovery/node-recovery.js';
 import type { NodeVolumes } from './node-volumes.js';
@@ -6,6 +6,7 @@ import type { NodeVolumes } from './node-volumes.js';
 /** Options of {@link LeftoverMounts}. */
 export interface LeftoverMountsOptions {
   readonly node: NodeVolumes;
+  readonly clock: Clock;
   readonly logger: Logger;
   /** Default: in memory only. */
   readonly journal?: NodeJournal;
@@ -86,16 +87,44 @@ export class LeftoverMounts {
     this.#byClaim.delete(claim);
   }
 
-  /** Like {@link remove}, for every claim that is not busy. Failures are logged and retried at the next start. */
+  /** Whether mounts of a volume are kept for a claim. */
+  keeps(uid: string): boolean {
+    return this.#isHad(uid);
+  }
+
+  /**
+   * Like {@link remove}, for every claim that is not busy. Ends with the budget, also if an unmount hangs. Mounts that
+   * remain are logged, and removed at the next start.
+   */
   async removeUnused(
     busy: ReadonlySet<string>,
     isAttached: IsAttached,
-    signal: AbortSignal,
+    budgetMs: number,
   ): Promise<void> {
-    for (const claim of [...this.#byClaim.keys()].filter((each) => !busy.has(each)))
-      await this.remove(claim, isAttached, signal).catch((error: unknown) =>
-        this.#options.logger.warn('mounts of a force-detached volume remain', { claim, error }),
-      );
+    const { clock, logger } = this.#options;
+    const message = 'mounts of a force-detached volume remain';
+    const left = new Set([...this.#byClaim.keys()].filter((claim) => !busy.has(claim)));
+    const limit = new AbortController();
+    const removeLeft = async (): Promise<void> => {
+      for (const claim of left) {
+        if (limit.signal.aborted) return;
+        try {
+          await this.remove(claim, isAttached, limit.signal);
+        } catch (error) {
+          // The end of the budget is logged below, for all claims.
+          if (limit.signal.aborted) return;
+          logger.warn(message, { claim, error });
+        }
+        left.delete(claim);
+      }
+    };
+    if (budgetMs > 0) {
+      const over = new AbortController();
+      const spent = sleep(clock, budgetMs, over.signal).then(() => limit.abort());
+      await Promise.race([removeLeft().finally(() => over.abort()), spent]);
+    }
+    if (left.size === 0) return;
+    logger.warn(message, { claims: [...left], error: 'the shutdown budget has ended' });
   }
 
   #isHad(uid: string, except?: string): boolean {

@@ -278,14 +278,13 @@ export class VolumeManager {
     for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
 
-  /** Removes mounts of force-detached volumes, then releases all volumes within the budget, except those of `busy`. */
+  /** Removes mounts of force-detached volumes and releases all others within the budget, except those of `busy`. */
   async tearDown(budgetMs: number, busy: ReadonlySet<string>): Promise<void> {
-    await this.#times.limited((signal) =>
-      this.#leftovers.removeUnused(busy, this.#held.attachedHere(), signal),
-    );
+    const leftovers = this.#leftovers.removeUnused(busy, this.#held.attachedHere(), budgetMs);
     const steps = this.#held.heldHere().map((volume) => ({
       volume,
       release: async (signal: AbortSignal) => {
+        if (this.#leftovers.keeps(volume.metadata.uid)) await leftovers;
         const mine = this.#held.claimsHere(volume);
         const user = [...mine].find((claim) => busy.has(claim));
         if (user) throw new Error(`${user} could not be stopped and still uses the volume`);
@@ -295,6 +294,6 @@ export class VolumeManager {
         return held;
       },
     }));
-    return tearDownVolumes(steps, budgetMs, this.#options);
+    await Promise.all([leftovers, tearDownVolumes(steps, budgetMs, this.#options)]);
   }
 }
