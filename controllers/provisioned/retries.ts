@@ -7,6 +7,7 @@ import {
   type Kind,
   type Random,
   type ReconcileContext,
+  requeueAfter,
   type Result,
   retry,
   StatusError,
@@ -47,6 +48,28 @@ export function callAgain(error: DriverError, delayMs: number): Result {
   return retry(
     new StatusError({ code, reason: kind, message, retryAfterMs: delayMs, cause: error }),
   );
+}
+
+/**
+ * The same result, but the key is reconciled after about `ms` at the latest. A retry that is due earlier stays one, so that
+ * it comes at the reported time and counts as a failure; a later one is replaced by a reconcile after `ms`. A poll keeps
+ * its time.
+ */
+export function within(result: Result, ms: number): Result {
+  switch (result.type) {
+    case 'retry': {
+      const { error } = result;
+      const delayMs = error instanceof StatusError ? (error.retryAfterMs ?? 0) : 0;
+      return delayMs > ms ? requeueAfter(ms) : result;
+    }
+    case 'requeueAfter':
+      return result.delayMs > ms ? requeueAfter(ms) : result;
+    case 'done':
+      return requeueAfter(ms);
+    case 'pending':
+    case 'fail':
+      return result;
+  }
 }
 
 /**

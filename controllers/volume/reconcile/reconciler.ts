@@ -25,18 +25,10 @@ import { Provisioning } from './provisioning.js';
 import { Reclaim } from './reclaim.js';
 import { StalledOutcome } from './stalled.js';
 import type { Waits } from '../../provisioned/conditions.js';
+import { within } from '../../provisioned/retries.js';
 import { Upkeep } from './upkeep.js';
 import { isProvisioningStep, stepsMax, stepsWithinMs } from './steps.js';
 import { Verification } from './verification.js';
-
-/**
- * The same result, but with a requeue after `ms` at the latest. A failed run is requeued after `ms` too, without its
- * backoff; a poll keeps its time.
- */
-function within(result: Result, ms: number): Result {
-  if (result.type === 'done' || result.type === 'retry') return requeueAfter(ms);
-  return result.type === 'requeueAfter' && result.delayMs > ms ? requeueAfter(ms) : result;
-}
 
 /** Effects of the volume state machine; decisions are in plan.ts. */
 export class VolumeReconciler {

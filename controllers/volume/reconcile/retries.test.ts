@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import { modify } from 'kedge';
 import { settle } from 'kedge/testing';
+import { nodes } from '../../node/kind.js';
 import { services } from '../../service/kind.js';
 import { snapshots } from '../../snapshot/kind.js';
-import { volumes } from '../kind.js';
+import { type Attachment, volumes } from '../kind.js';
 import { snapshotFinalizer } from '../../snapshot/admission.js';
 import { StorageWorld } from '../../testing/storage-world.js';
 import { requireCallHere } from '../../provisioned/retries.js';
@@ -94,6 +95,33 @@ describe('a call of a driver that fails', () => {
     expect(count('expand')).to.equal(calls);
     await world.clock.advance(120_000);
     expect(count('expand')).to.equal(calls + 1);
+  });
+
+  it('is repeated at the time that is shown also while another node of the volume is missing', async () => {
+    await world.createVolume({ accessMode: 'ReadOnlyMany' });
+    await world.store.create(nodes, { name: 'a' });
+    world.driver.failsOn = { detach: 'Unavailable' };
+    const held = (node: string, state: Attachment['state']): Attachment => ({
+      claim: `default/on-${node}`,
+      node,
+      state,
+    });
+    const attachments = [held('a', 'Detaching'), held('missing', 'Attached')];
+    await world.store.updateStatus(volumes, key, { status: 'Bound', attachments });
+    await settle();
+    // A node is gone after nodeGoneMs, one minute. The backoff doubles from a second.
+    const waits: number[] = [];
+    for (const calls of [1, 2, 3, 4]) {
+      expect(count('detach')).to.equal(calls);
+      const shown = Date.parse((await world.volume())?.lastOperation?.nextTryAt ?? '');
+      waits.push(shown - world.clock.now());
+      await world.clock.advance(shown - world.clock.now() + 1_000);
+    }
+    expect(waits[3]).to.be.greaterThan(4 * (waits[0] ?? 0));
+    const states = async () => (await world.volume())?.attachments?.map(({ state }) => state);
+    expect(await states()).to.deep.equal(['Detaching', 'Attached']);
+    await world.clock.advance(60_000);
+    expect(await states()).to.deep.equal(['Detaching', 'Detaching']);
   });
 
   it('is repeated not before the time that the provider named, however far', async () => {
