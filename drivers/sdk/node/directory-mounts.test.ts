@@ -4,9 +4,32 @@ import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { directoryMounts } from './directory-mounts.js';
+import { directoryMounts, mountsOf } from './directory-mounts.js';
+import type { MountEntry } from './mount-table.js';
 
 const program = 'mount --bind "$1" "$2" && echo mounted && exec sleep 600';
+
+const mountAt = (target: string, device: string, root: string): MountEntry => ({
+  target,
+  device,
+  root,
+  readOnly: false,
+  fsType: 'ext4',
+  source: '/dev/sdb',
+});
+
+describe('mounts of a directory that is itself a mount of a whole file system', () => {
+  it('are found with those of the directories in it', () => {
+    const own = [mountAt('/', '8:1', '/'), mountAt('/volumes/u', '8:16', '/')];
+    const whole = mountAt('/data', '8:16', '/');
+    const part = mountAt('/sub', '8:16', '/pg');
+    const other = mountAt('/other', '8:1', '/volumes');
+    expect(mountsOf('/volumes/u', own, [whole, part, other])).to.deep.equal([whole, part]);
+    expect(mountsOf('/volumes/u/pg', own, [whole, part, other])).to.deep.equal([part]);
+    expect(mountsOf('/volumes', own, [whole, part, other])).to.deep.equal([other]);
+    expect(mountsOf('/volumes', [], [whole, part, other])).to.deep.equal([]);
+  });
+});
 
 describe('mounts of a directory in other mount namespaces', function () {
   this.timeout(60_000);

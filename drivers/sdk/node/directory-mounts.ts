@@ -10,12 +10,28 @@ function placeOf(
   mounts: readonly MountEntry[],
 ): Pick<MountEntry, 'device' | 'root'> | undefined {
   const mount = mounts
-    .filter(({ target }) => target === '/' || isAtOrBelow(path, target))
+    .filter(({ target }) => isAtOrBelow(path, target))
     .reduce<MountEntry | undefined>(
       (longest, one) => (longest && longest.target.length > one.target.length ? longest : one),
       undefined,
     );
   return mount && { device: mount.device, root: join(mount.root, relative(mount.target, path)) };
+}
+
+/**
+ * The mounts among `others` of the directory, or of a directory below it; none if no mount of `own` has the directory.
+ * @param own the mounts of this process
+ */
+export function mountsOf(
+  directory: string,
+  own: readonly MountEntry[],
+  others: readonly MountEntry[],
+): readonly MountEntry[] {
+  const place = placeOf(directory, own);
+  if (!place) return [];
+  return others.filter(
+    ({ device, root }) => device === place.device && isAtOrBelow(root, place.root),
+  );
 }
 
 /**
@@ -25,16 +41,13 @@ function placeOf(
 export const directoryMounts: Holders = {
   async holders({ directory }) {
     if (directory === undefined) return [];
-    let own: { readonly namespace: string; readonly place: ReturnType<typeof placeOf> } | undefined;
+    let own: { readonly namespace: string; readonly mounts: readonly MountEntry[] } | undefined;
     const found: Awaited<ReturnType<Holders['holders']>>[number][] = [];
     for await (const { pid, namespace, mounts } of processMounts()) {
-      own ??= { namespace, place: placeOf(directory, mounts) };
-      const { place } = own;
-      if (!place) return [];
+      own ??= { namespace, mounts };
       if (namespace === own.namespace) continue;
-      for (const { device, root, target } of mounts)
-        if (device === place.device && isAtOrBelow(root, place.root))
-          found.push({ type: 'mount', pid, command: await commandOf(pid), target, here: false });
+      for (const { target } of mountsOf(directory, own.mounts, mounts))
+        found.push({ type: 'mount', pid, command: await commandOf(pid), target, here: false });
     }
     return found;
   },

@@ -71,8 +71,8 @@ export async function hasFileSystem(device: string): Promise<boolean> {
 const mountsBelow: Holders = {
   async holders({ directory }) {
     if (directory === undefined) return [];
-    const below = (await readMountTable()).filter(({ target }) =>
-      target.startsWith(`${directory}/`),
+    const below = (await readMountTable()).filter(
+      ({ target }) => target !== directory && isAtOrBelow(target, directory),
     );
     const { pid } = process;
     const command = await commandOf(pid);

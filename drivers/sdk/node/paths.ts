@@ -13,5 +13,5 @@ export async function isAccessible(path: string): Promise<boolean> {
  * path, such as `socket:[1]` of a descriptor's link, is below no directory.
  */
 export function isAtOrBelow(path: string, directory: string): boolean {
-  return path === directory || path.startsWith(`${directory}/`);
+  return path === directory || path.startsWith(directory === '/' ? '/' : `${directory}/`);
 }
