@@ -6,6 +6,7 @@ import {
   isSecretReference,
   nodeTopologyKey,
   noSnapshots,
+  onNode,
   requireParameters,
   type StorageSettings,
   validateByRules,
@@ -36,7 +37,9 @@ const rules = [
 export function createLocalHostDriver(settings: StorageSettings): Driver {
   const { hostPathAllowlist, hostPathDenylist } = settings;
   const resolve = (context: CallContext, create: boolean): Promise<string> =>
-    resolveHostPath(context.parameters.hostPath ?? '', settings, create);
+    onNode('resolve the hostPath', () =>
+      resolveHostPath(context.parameters.hostPath ?? '', settings, create),
+    );
   return {
     name: 'local-host',
     capabilities: () => capabilities,

@@ -6,6 +6,7 @@ export * from './contract/driver.js';
 export type { DriverRegistry } from './contract/driver-registry.js';
 export type { CredentialCapabilities } from './contract/credential-capabilities.js';
 export * from './errors/errors.js';
+export { onNode } from './errors/on-node.js';
 export { holdsSecret, maskSecrets } from './errors/mask-secrets.js';
 export * from './contract/operations.js';
 export {

@@ -4,6 +4,7 @@ import {
   DriverError,
   mountOn,
   type NodeHost,
+  onNode,
   requireCommand,
   unmountTarget,
 } from '@kedge/driver-sdk';
@@ -104,16 +105,13 @@ async function isSame(handle: FileHandle, path: string): Promise<boolean> {
  * Binds a directory of a volume to `target`, read-only if requested, with the mounts below a whole directory of the
  * host. Idempotent. @throws DriverError
  */
-export async function bindDirectory(host: NodeHost, request: BindRequest): Promise<void> {
+export function bindDirectory(host: NodeHost, request: BindRequest): Promise<void> {
+  return onNode(`bind a volume to ${request.target}`, () => bind(host, request));
+}
+
+async function bind(host: NodeHost, request: BindRequest): Promise<void> {
   const { target, readOnly, signal, isOfHost, subPath } = request;
-  const handle = await openInside(request.root, subPath, {
-    make: !readOnly,
-    isOfHost,
-  }).catch((error: unknown) => {
-    throw error instanceof DriverError
-      ? error
-      : new DriverError('Unavailable', String(error), { cause: error });
-  });
+  const handle = await openInside(request.root, subPath, { make: !readOnly, isOfHost });
   try {
     const there = await mountOn(host, target);
     if (there?.readOnly === readOnly && (await isSame(handle, target))) return;
@@ -146,14 +144,16 @@ export async function bindDirectory(host: NodeHost, request: BindRequest): Promi
  * Unmounts what {@link bindDirectory} mounted, with the mounts of the host that appeared below it; their directories
  * belong to the volume and are not removed. @throws DriverError InUse that names the holder
  */
-export async function unbindDirectory(
+export function unbindDirectory(
   host: NodeHost,
   target: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const below = (await host.mounts()).filter((entry) => entry.target.startsWith(`${target}/`));
-  // Lazily: the host still has these mounts, and their holders belong to it.
-  for (const entry of below.reverse())
-    await requireCommand(host.run, 'umount', ['--lazy', entry.target], signal);
-  await unmountTarget(target, signal, host);
+  return onNode(`unmount ${target}`, async () => {
+    const below = (await host.mounts()).filter((entry) => entry.target.startsWith(`${target}/`));
+    // Lazily: the host still has these mounts, and their holders belong to it.
+    for (const entry of below.reverse())
+      await requireCommand(host.run, 'umount', ['--lazy', entry.target], signal);
+    await unmountTarget(target, signal, host);
+  });
 }

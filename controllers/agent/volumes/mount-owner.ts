@@ -1,4 +1,5 @@
-import { DriverError } from '@kedge/driver-sdk';
+import { join } from 'node:path';
+import { DriverError, onNode } from '@kedge/driver-sdk';
 import type { VolumeMount } from '../../service/kind.js';
 import { shellWord } from '../../messages/shell-word.js';
 import { openInside } from './bind-mount.js';
@@ -35,12 +36,14 @@ export function namesOwner({ fsUser, fsGroup }: VolumeMount): boolean {
  * Sets the owner of a mount's root directory to its fsUser and fsGroup; its content is not changed. A missing
  * directory of a subPath is created if the mount has an fsUser or fsGroup. A new group also gets write access. Later
  * changes of the mode by the workload are kept. No-op if owner and group are right.
- * @throws DriverError; errors of {@link openInside}
+ * @throws DriverError
  */
 export async function giveRoot(mount: VolumeMount, owned: OwnedRoot): Promise<void> {
   const { fsUser, fsGroup, subPath = '' } = mount;
   if (!namesOwner(mount)) return;
-  const handle = await openInside(owned.root, subPath, { make: true });
+  const handle = await onNode(`open ${join(owned.root, subPath)}`, () =>
+    openInside(owned.root, subPath, { make: true }),
+  );
   try {
     const { uid, gid, mode } = await handle.stat();
     const user = fsUser ?? uid;

@@ -6,6 +6,7 @@ import {
   type Driver,
   DriverError,
   type NodeHost,
+  onNode,
   unmountTarget,
   untilOver,
 } from '@kedge/driver-sdk';
@@ -173,9 +174,8 @@ export class NodeVolumes {
   async unbind(volume: Volume, claim: string, signal: AbortSignal): Promise<void> {
     if (!this.#options.mayMount) return;
     const folder = join(this.#binds(volume), claimFolder(claim));
-    const bound = (await this.#options.host.mounts()).filter(
-      ({ target }) => dirname(target) === folder,
-    );
+    const mounts = await onNode('read the mounts', () => this.#options.host.mounts());
+    const bound = mounts.filter(({ target }) => dirname(target) === folder);
     for (const { target } of bound.reverse())
       await unbindDirectory(this.#options.host, target, signal);
     for (const name of await readdir(folder).catch(() => []))
@@ -184,10 +184,11 @@ export class NodeVolumes {
     await rmdir(this.#binds(volume)).catch(() => undefined);
   }
 
-  /** Whether the staging path of the volume is a mount point. */
+  /** Whether the staging path of the volume is a mount point. @throws DriverError Unavailable */
   async isStaged(volume: Volume): Promise<boolean> {
     const target = this.staging(volume);
-    return (await this.#options.host.mounts()).some((entry) => entry.target === target);
+    const mounts = await onNode('read the mounts', () => this.#options.host.mounts());
+    return mounts.some((entry) => entry.target === target);
   }
 
   /**
@@ -249,10 +250,7 @@ export class NodeVolumes {
  * @throws DriverError
  */
 async function provideInside(root: string, subPath: string, readOnly: boolean): Promise<void> {
-  try {
-    await (await openInside(root, subPath, { make: !readOnly })).close();
-  } catch (error) {
-    if (error instanceof DriverError) throw error;
-    throw new DriverError('Unavailable', String(error), { cause: error });
-  }
+  await onNode(`open ${join(root, subPath)}`, async () =>
+    (await openInside(root, subPath, { make: !readOnly })).close(),
+  );
 }

@@ -1,4 +1,5 @@
 import { DriverError } from '../errors/errors.js';
+import { onNode } from '../errors/on-node.js';
 import type { HostFiles, NodeHost } from '../node/node-host.js';
 import { requireCommand, type RunCommand } from '../node/run-command.js';
 
@@ -31,13 +32,12 @@ export async function waitForDevice(
   const { files } = host;
   let waited = 0;
   for (let next = firstPauseMs; ; next = Math.min(next * 2, longestPauseMs)) {
-    const real = await files.realPath(path).catch((error: NodeJS.ErrnoException) => {
-      throw new DriverError('Unavailable', `can't inspect ${path}: ${error.message}`, {
-        cause: error,
-      });
+    const { real, kind } = await onNode(`inspect ${path}`, async () => {
+      const found = await files.realPath(path);
+      return { real: found, kind: found === undefined ? undefined : await files.kindAt(found) };
     });
     if (real !== undefined) {
-      if ((await files.kindAt(real)) === 'blockDevice') return real;
+      if (kind === 'blockDevice') return real;
       throw new DriverError(
         'InvalidParameters',
         `${path} points to ${real}, which is not a block device`,

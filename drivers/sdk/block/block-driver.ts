@@ -23,6 +23,7 @@ import type {
   SnapshotResult,
 } from '../contract/driver.js';
 import { DriverError } from '../errors/errors.js';
+import { onNode } from '../errors/on-node.js';
 import { findInstance, type NodeInstances, requireInstance } from '../contract/node-instance.js';
 import { noSnapshots } from '../contract/no-snapshots.js';
 import type { Pending } from '../contract/operations.js';
@@ -160,6 +161,8 @@ export function createBlockDriver(
   /** Validates resolved parameters before provisioning. */
   const requireResolved = ({ parameters }: CallContext): void =>
     requireParameters(validate(parameters, { level: 'resolved' }));
+  const deviceOf = (request: HandleRequest): Promise<string | undefined> =>
+    onNode(`find the device of ${request.handle}`, () => provider.devicePath(request));
   return {
     name,
     ...(provider.provider === undefined ? {} : { provider: provider.provider }),
@@ -191,7 +194,9 @@ export function createBlockDriver(
     observe: (request) => provider.observe(request),
     delete: (request) => provider.delete(request),
     async attach(request) {
-      const devicePath = await provider.attachedHere?.(request);
+      const devicePath = await onNode(`find the device of ${request.handle}`, async () =>
+        provider.attachedHere?.(request),
+      );
       if (devicePath !== undefined) return { devicePath };
       const instance = instances ? await requireInstance(request, instances) : request.node;
       const { target } = request;
@@ -200,7 +205,7 @@ export function createBlockDriver(
       return provider.attach({ ...request, instance, isMounted });
     },
     async detach(request) {
-      const device = await provider.devicePath(request);
+      const device = await deviceOf(request);
       if (device !== undefined) {
         // Flush writes before the provider detaches the device.
         await run('blockdev', ['--flushbufs', device], request.signal);
@@ -219,7 +224,7 @@ export function createBlockDriver(
       });
     },
     async unmount(request) {
-      const device = await provider.devicePath(request);
+      const device = await deviceOf(request);
       const { target, signal } = request;
       if (device === undefined) return lostLinks.unmount(target, signal);
       await unmountTarget(target, signal, host, device);

@@ -19,6 +19,7 @@ import { mountOn, type NodeHost } from '../node/node-host.js';
 import { requireCommand } from '../node/run-command.js';
 import { requireUnmounted } from './unmounted-device.js';
 import { sizeReadAgain } from './device-size.js';
+import { onNode } from '../errors/on-node.js';
 import { shownName } from '../errors/shown-name.js';
 import { thisNode } from '../node/this-node.js';
 
@@ -122,7 +123,10 @@ export function mountBlockDevice(
   options: BlockMountOptions = {},
 ): Promise<MountResult> {
   const { host = thisNode } = options;
-  return host.turns.run(`mount ${request.target}`, () => mountInTurn(host, request, options));
+  const { target } = request;
+  return onNode(`mount ${request.devicePath}`, () =>
+    host.turns.run(`mount ${target}`, () => mountInTurn(host, request, options)),
+  );
 }
 
 async function mountInTurn(

@@ -1,5 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import { DriverError } from '../errors/errors.js';
+import { onNode } from '../errors/on-node.js';
 import { shownName } from '../errors/shown-name.js';
 import { describeHolders } from '../node/holders.js';
 import { isAbsence, mountOn, type NodeHost } from '../node/node-host.js';
@@ -33,12 +34,14 @@ export function unmountTarget(
   host: NodeHost = thisNode,
   device?: string,
 ): Promise<void> {
-  return host.turns.run(`mount ${target}`, async () => {
-    const real = await realTarget(host, target);
-    await unmountAll(host, real, signal, device);
-    if (device !== undefined) await requireReleased(host, { device, directory: real });
-    await removeTarget(host, real);
-  });
+  return onNode(`unmount ${target}`, () =>
+    host.turns.run(`mount ${target}`, async () => {
+      const real = await realTarget(host, target);
+      await unmountAll(host, real, signal, device);
+      if (device !== undefined) await requireReleased(host, { device, directory: real });
+      await removeTarget(host, real);
+    }),
+  );
 }
 
 /**

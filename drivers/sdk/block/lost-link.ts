@@ -1,5 +1,6 @@
 import { removeTarget, realTarget, unmountAll } from './block-unmount.js';
 import { inUse, requireUnused } from './released-device.js';
+import { onNode } from '../errors/on-node.js';
 import type { Holder } from '../node/holders.js';
 import type { MountEntry } from '../node/mount-table.js';
 import { mountsElsewhere, stayingMounts } from '../node/mount-propagation.js';
@@ -37,34 +38,38 @@ export class LostLinks {
    */
   unmount(target: string, signal: AbortSignal): Promise<void> {
     const host = this.#host;
-    return host.turns.run(`mount ${target}`, async () => {
-      const real = await realTarget(host, target);
-      const there = await mountOn(host, real);
-      if (there && (await this.#isPresent(there))) {
-        await this.#awaitNone(there.source, () => stayingMounts(host, real, there.device));
-        this.#unreleased.set(target, there);
-      } else if (!there) await this.#requireNoneElsewhere(real);
-      await unmountAll(host, real, signal);
-      const left = this.#unreleased.get(target);
-      if (left && (await this.#isPresent(left))) await requireUnused(left.source, host);
-      // Not before: the removal would unmount it in other mount namespaces.
-      await removeTarget(host, real);
-      this.#unreleased.delete(target);
-    });
+    return onNode(`unmount ${target}`, () =>
+      host.turns.run(`mount ${target}`, async () => {
+        const real = await realTarget(host, target);
+        const there = await mountOn(host, real);
+        if (there && (await this.#isPresent(there))) {
+          await this.#awaitNone(there.source, () => stayingMounts(host, real, there.device));
+          this.#unreleased.set(target, there);
+        } else if (!there) await this.#requireNoneElsewhere(real);
+        await unmountAll(host, real, signal);
+        const left = this.#unreleased.get(target);
+        if (left && (await this.#isPresent(left))) await requireUnused(left.source, host);
+        // Not before: the removal would unmount it in other mount namespaces.
+        await removeTarget(host, real);
+        this.#unreleased.delete(target);
+      }),
+    );
   }
 
   /**
    * Whether a present device is mounted at `target`, in any mount namespace, or was unmounted there and not seen unused
-   * since. @throws DriverError InvalidParameters if the target is a link
+   * since. @throws DriverError InvalidParameters if the target is a link; Unavailable for errors of the system
    */
-  async isMounted(target: string): Promise<boolean> {
+  isMounted(target: string): Promise<boolean> {
     const host = this.#host;
-    const real = await realTarget(host, target);
-    const known = [await mountOn(host, real), this.#unreleased.get(target)];
-    const elsewhere = await mountsElsewhere(host, real);
-    for (const one of [...known, ...elsewhere.map(({ entry }) => entry)])
-      if (one && (await this.#isPresent(one))) return true;
-    return false;
+    return onNode(`find the mounts of ${target}`, async () => {
+      const real = await realTarget(host, target);
+      const known = [await mountOn(host, real), this.#unreleased.get(target)];
+      const elsewhere = await mountsElsewhere(host, real);
+      for (const one of [...known, ...elsewhere.map(({ entry }) => entry)])
+        if (one && (await this.#isPresent(one))) return true;
+      return false;
+    });
   }
 
   /** Forgets a target that was unmounted with its link. */

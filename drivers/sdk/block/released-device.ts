@@ -1,4 +1,5 @@
 import { DriverError } from '../errors/errors.js';
+import { onNode } from '../errors/on-node.js';
 import { describeHolders, type HeldVolume, type Holder } from '../node/holders.js';
 import type { NodeHost } from '../node/node-host.js';
 import { thisNode } from '../node/this-node.js';
@@ -35,7 +36,11 @@ export function inUse(device: string, found: readonly Holder[]): DriverError {
  * another kernel device. Waits a moment for mounts of other namespaces to end.
  * @throws DriverError InUse naming the holder
  */
-export async function requireUnused(device: string, host: NodeHost = thisNode): Promise<void> {
+export function requireUnused(device: string, host: NodeHost = thisNode): Promise<void> {
+  return onNode(`find the users of ${device}`, () => requireNoUsers(device, host));
+}
+
+async function requireNoUsers(device: string, host: NodeHost): Promise<void> {
   const number = await host.deviceNumber(device).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw error;
