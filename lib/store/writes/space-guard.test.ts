@@ -305,7 +305,7 @@ describe('a store with a reserve', () => {
     await clock.advance(10_000);
     expect(disk.held).to.equal(floor / 8);
     const warning = logger.lines.find(({ message }) =>
-      message.includes('too little space for the whole'),
+      message.includes('the reserve is smaller than configured'),
     );
     expect(warning?.fields).to.include({ directory: '/data', reserveBytes: floor / 2 });
     await store.close();
