@@ -1,7 +1,7 @@
-import { mkdir, readFile, stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DirectoryLock, Random } from 'kedge';
-import { replaceFile } from '@kedge/driver-sdk';
+import { makeDirectory, replaceFile } from '@kedge/driver-sdk';
 import type { AgentLife } from '../node/index.js';
 import { bootIdOfKernel } from './runtime/boot.js';
 
@@ -46,7 +46,7 @@ async function readId(file: string, place: string): Promise<string | undefined> 
  */
 export async function openAgentDirectory(options: AgentDirectoryOptions): Promise<AgentDirectory> {
   const { directory, lock, random, bootId = bootIdOfKernel } = options;
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makeDirectory(directory, 0o700);
   const held = await lock(directory);
   try {
     const file = join(directory, idFile);

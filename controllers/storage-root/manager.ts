@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, realpath } from 'node:fs/promises';
+import { type FileHandle, realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import {
   type DirectoryLock,
@@ -9,7 +9,7 @@ import {
   type ObjectStore,
   StatusError,
 } from 'kedge';
-import { DriverError, type Holders, type StorageRoot } from '@kedge/driver-sdk';
+import { DriverError, type Holders, makeDirectory, type StorageRoot } from '@kedge/driver-sdk';
 import { describeRoot, makeRootFolder, markRoot, openRoot } from './directory.js';
 import { lockHolder, Refused, refusalOf, type RootState } from './refusal.js';
 import { SharedOpening } from './shared-opening.js';
@@ -222,7 +222,7 @@ export class StorageRootManager implements StorageRoot {
       const plan = await this.#plan(opened);
       if (plan.type === 'refuse') throw new Refused({ ...plan, type: 'refused' });
       if (opened.type === 'absent') {
-        await mkdir(this.path, { recursive: true, mode: 0o700 });
+        await makeDirectory(this.path, 0o700);
         opened = await openRoot(this.path);
         if (opened.type === 'absent') throw new Error('it was removed while it was created');
       }

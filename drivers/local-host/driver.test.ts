@@ -86,6 +86,15 @@ describe('local-host driver', () => {
     expect(await kindOf(made)).to.equal('Unavailable');
   });
 
+  it('reports a directory below /proc as Unavailable, where a recursive mkdir never ends', async function () {
+    if (process.platform !== 'linux') this.skip();
+    for (const root of ['/proc', '/'])
+      for (const path of ['/proc/kedge', '/proc/kedge/a']) {
+        const made = make(true, root).provision({ ...context(path, 'true'), ...wanted });
+        expect(await kindOf(made)).to.equal('Unavailable');
+      }
+  });
+
   it('refuses a link out of the allow-list, also as a parent of a created directory', async () => {
     const outside = join(base, 'outside');
     await mkdir(outside);

@@ -1,6 +1,11 @@
-import { mkdir, realpath, stat } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, normalize } from 'node:path';
-import { type DeniedPath, DriverError, type StorageSettings } from '@kedge/driver-sdk';
+import {
+  type DeniedPath,
+  DriverError,
+  makeDirectory,
+  type StorageSettings,
+} from '@kedge/driver-sdk';
 import { deniedProblem, deniedRealProblem } from './denied-path.js';
 import { isWithin } from './within.js';
 import { hostPathMissing, hostPathRefused } from '@kedge/driver-sdk/messages';
@@ -82,7 +87,7 @@ export async function resolveHostPath(
       `${hostPathMissing.format({ path })}; create it, or set createIfMissing: "true" where [storage].allowCreateMissing permits it`,
     );
   await requireAllowed(await prospectiveRealPath(normalize(path)));
-  await mkdir(path, { recursive: true, mode: 0o755 }).catch((cause: Error) => {
+  await makeDirectory(path, 0o755).catch((cause: Error) => {
     throw new DriverError('Unavailable', `can't create ${path}: ${cause.message}`, { cause });
   });
   const made = await realpath(path);

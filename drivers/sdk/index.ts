@@ -50,6 +50,7 @@ export {
 export { type NodeUndo, type Recovery, recoverNode } from './journal/node-recovery.js';
 export { detachLoops, nodeUndo, thawDevice } from './block/node-undo.js';
 export { isAccessible, isAtOrBelow } from './node/paths.js';
+export { makeDirectory } from './node/make-directory.js';
 export { replaceFile, syncFolder } from './node/replace-file.js';
 export { type StorageRoot, uncheckedStorageRoot } from './contract/storage-root.js';
 export { noSnapshots } from './contract/no-snapshots.js';

@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import {
   type EmbeddedStore,
   LevelEngine,
@@ -8,6 +7,7 @@ import {
   openStore,
   StatusError,
 } from 'kedge';
+import { makeDirectory } from '@kedge/driver-sdk';
 import { type DaemonKeys, keyFileName, loadKeys } from '../config/key-file.js';
 import type { DaemonConfig } from '../config/settings.js';
 
@@ -28,7 +28,7 @@ export async function openDataDirectory(directory: string, logger: Logger): Prom
 /** Creates the data directory. @throws StatusError that names the directory and the setting */
 export async function makeDataDirectory(directory: string): Promise<void> {
   try {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await makeDirectory(directory, 0o700);
   } catch (error) {
     throw new StatusError({
       code: 'Unavailable',

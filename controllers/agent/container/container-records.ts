@@ -1,6 +1,6 @@
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeDirectory } from '../runtime/make-directory.js';
+import { makeDirectory } from '@kedge/driver-sdk';
 
 const idPattern = /^[0-9a-f-]{36}$/;
 

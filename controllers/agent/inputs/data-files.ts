@@ -14,7 +14,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { makeDirectory } from '../runtime/make-directory.js';
+import { makeDirectory } from '@kedge/driver-sdk';
 import {
   ownerFile,
   ownerOf,

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import { makeDirectory } from '@kedge/driver-sdk';
 import { limitLine } from './cgroup/changed-limit-files.js';
 import type { PreparedGroup } from './cgroup/workload-groups.js';
-import { makeDirectory } from '../runtime/make-directory.js';
 import { sourceWithoutLinks } from '../runtime/mount-source.js';
 import { isWithin } from '../runtime/second-paths.js';
 import type { WorkloadMount } from '../runtime/runtime.js';

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, rmdir, stat } from 'node:fs/promises';
 import {
   DriverError,
+  makeDirectory,
   mountOn,
   type NodeHost,
   onNode,
@@ -10,7 +11,6 @@ import {
 } from '@kedge/driver-sdk';
 import { hostPathRefused } from '@kedge/driver-sdk/messages';
 import { subPathRefused } from '../../messages/inputs.js';
-import { makeDirectory } from '../runtime/make-directory.js';
 
 const directoryOnly = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 

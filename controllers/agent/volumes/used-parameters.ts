@@ -1,9 +1,8 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { jsonEqual, type Logger, messageOf } from 'kedge';
-import { DriverError, type Parameters, replaceFile } from '@kedge/driver-sdk';
+import { DriverError, makeDirectory, type Parameters, replaceFile } from '@kedge/driver-sdk';
 import type { Sealer } from '../../secret/index.js';
-import { makeDirectory } from '../runtime/make-directory.js';
 
 /** The storage of used parameters, which outlives the daemon. */
 export interface UsedParametersOptions {

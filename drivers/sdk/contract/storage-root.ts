@@ -1,4 +1,5 @@
-import { mkdir, realpath } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
+import { makeDirectory } from '../node/make-directory.js';
 
 /** The directory of a driver's volumes, which is used only while it is the expected one. */
 export interface StorageRoot {
@@ -18,7 +19,7 @@ export function uncheckedStorageRoot(path: string): StorageRoot {
   return {
     path,
     use: async (work) => {
-      await mkdir(path, { recursive: true, mode: 0o700 });
+      await makeDirectory(path, 0o700);
       return work(await realpath(path));
     },
   };

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DriverError } from '../errors/errors.js';
 import type { LoopRecord } from './loop-record.js';
+import { makeDirectory } from '../node/make-directory.js';
 import { draftEnding, replaceFile, syncFolder } from '../node/replace-file.js';
 
 /** Kernel state of the node that outlives the process that created it. */
@@ -270,7 +271,7 @@ export function directoryJournal(directory: string): NodeJournal {
     },
     read: (name) => absentIsUndefined(readFile(join(directory, name), 'utf8')),
     async write(name, text) {
-      await mkdir(directory, { recursive: true, mode: 0o700 });
+      await makeDirectory(directory, 0o700);
       await replaceFile(join(directory, name), text);
     },
     async remove(name) {

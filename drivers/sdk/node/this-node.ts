@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { turns } from '../turns/serial-work.js';
+import { makeDirectory } from './make-directory.js';
 import { deviceNumber, formatDeviceNumber, readMountTable } from './mount-table.js';
 import { type FileKind, type HostFiles, isAbsence, type NodeHost } from './node-host.js';
 import { hasFileSystem, nodeHolders } from './node-holders.js';
@@ -92,7 +93,8 @@ const files: HostFiles = {
   kindAt,
   realPath: (path) => absentIsUndefined(realpath(path)),
   async makeFolder(path, { mode, parents = false }) {
-    await mkdir(path, { mode, recursive: parents }).catch((error: NodeJS.ErrnoException) => {
+    const making = parents ? makeDirectory(path, mode) : mkdir(path, { mode });
+    await making.catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
   },

@@ -1,7 +1,7 @@
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeDirectory } from '@kedge/driver-sdk';
 import { isJsonObject } from 'kedge/rpc';
-import { makeDirectory } from '../../runtime/make-directory.js';
 
 /** The origin of an image of the node. */
 export type ImageOrigin = 'pulled' | 'loaded';
