@@ -209,7 +209,8 @@ export const ofServices: readonly Mistake[] = [
     until: ['instances/web-0', 'OOMKilled'],
     command: whyWeb,
     words: [
-      'it exceeded its memory limit (OOMKilled)',
+      'its memory limit',
+      '(OOMKilled)',
       'set resources.memory.limit of service $NS/web to more than 32Mi',
     ],
     then: { value: '1Gi', recovers: running },

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { WorkloadState } from '../runtime/runtime.js';
 import { readIfExists } from '../launch/process-table.js';
+import type { MemoryKillCause } from './cgroup/memory-kill.js';
 import { refusalOf } from './run-start.js';
 
 /** Exit code of a workload that SIGKILL ended. */
@@ -27,13 +28,13 @@ interface KnownEnd {
  */
 export class RunEnds {
   readonly #known = new Map<string, KnownEnd>();
-  readonly #ranOutOfMemory: (id: string) => boolean;
+  readonly #memoryKillOf: (id: string) => MemoryKillCause | undefined;
 
   /**
-   * @param ranOutOfMemory whether the kernel killed a process of the workload's last run for lack of memory
+   * @param memoryKillOf the lack of memory for which the kernel killed a process of the workload's last run
    */
-  constructor(ranOutOfMemory: (id: string) => boolean) {
-    this.#ranOutOfMemory = ranOutOfMemory;
+  constructor(memoryKillOf: (id: string) => MemoryKillCause | undefined) {
+    this.#memoryKillOf = memoryKillOf;
   }
 
   /** The cached end of this run; undefined if it was not read yet. */
@@ -54,14 +55,16 @@ export class RunEnds {
     const exitedAt = timeOf(directory, 'exit') || startedAt;
     const requested = readIfExists(join(directory, 'stop-requested')) !== undefined;
     const refused = refusalOf(directory);
-    const outOfMemory = exitCode === killedCode && !requested && this.#ranOutOfMemory(id);
+    const mayBeKill = exitCode === killedCode && !requested;
+    const lackOf = mayBeKill ? this.#memoryKillOf(id) : undefined;
     const times = { exitCode, startedAt, exitedAt, requested };
     const end: RunEnd = {
       state: 'exited',
       run: n,
       ...times,
       ...(refused === '' ? {} : { refused }),
-      ...(outOfMemory && { reason: 'OOMKilled' as const }),
+      ...(lackOf && { reason: 'OOMKilled' as const }),
+      ...(lackOf && lackOf !== 'unknown' && { lackOf }),
     };
     if (exitCode !== undefined) this.#known.set(id, { directory, end });
     return end;
