@@ -100,7 +100,7 @@ const readOnly = [
 /** Other commands that a reader may be asked to run on the node. */
 const programs = [
   ...['apt-get install', 'systemctl', 'mkdir -p', 'chmod', 'kedged --', "printf '%s"],
-  ...['docker unpause', 'docker rm', 'docker network rm', 'kill', 'sudo kill'],
+  ...['docker unpause', 'docker rm', 'docker network rm', 'kill', 'sudo kill', 'mount -o remount'],
 ];
 
 function remedies(): readonly { readonly of: string; readonly remedy: Remedy }[] {
