@@ -1,10 +1,13 @@
 import { type Clock, keyString, messageOf, type ObjectKey, type Timer } from 'kedge';
 import type { Runtime } from '../runtime/runtime.js';
 
+/** A runtime may probe its machine less often, and promises a result by this interval. */
+const probeMsMax = 30_000;
+
 /** Dependencies of {@link RuntimeWaits}. */
 export interface RuntimeWaitsOptions {
   readonly clock: Clock;
-  /** Interval of probes of awaited runtimes, in milliseconds. */
+  /** Interval of probes of awaited runtimes, in milliseconds; at most 30 s are used. */
   readonly probeMs: number;
   /** Queues the key. */
   readonly wake: (key: ObjectKey) => void;
@@ -58,7 +61,8 @@ export class RuntimeWaits {
 
   #scheduleProbe(): Timer | undefined {
     if (this.#closed) return undefined;
-    const { clock, probeMs } = this.#options;
+    const { clock } = this.#options;
+    const probeMs = Math.min(this.#options.probeMs, probeMsMax);
     return clock.setTimer(() => void this.#probe(), probeMs, { background: true });
   }
 

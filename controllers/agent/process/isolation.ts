@@ -10,12 +10,15 @@ export type Isolation =
   | { readonly type: 'root' | 'user' }
   | { readonly type: 'unavailable'; readonly message: string };
 
-/** Wait before the second probe of a host without namespaces; it doubles up to {@link waitMsMax}. */
+/**
+ * Wait before the second probe of a host without namespaces; it doubles up to {@link waitMsMax}. Callers ask every 30 s, and
+ * a probe takes up to 5 s, so that a probe begins at most 5 minutes after the last one.
+ */
 const waitMs = 5_000;
-const waitMsMax = 300_000;
+const waitMsMax = 240_000;
 
 /**
- * The isolation of this host. While it is unavailable it is probed again, at increasing intervals up to 5 minutes, because
+ * The isolation of this host. While it is unavailable it is probed again, at increasing intervals up to 4 minutes, because
  * the administrator may allow namespaces or install programs meanwhile. An available one is probed once.
  */
 export class IsolationProbes {
