@@ -2,7 +2,7 @@
 /** Comments of the .proto files on services, methods, messages, enums and their fields and values, by full name. */
 export const comments: Readonly<Record<string, string>> = {
   "api.AdminService": "Administration: the first token, users, policies, registries, key rotation, backups, storage roots and orphans.",
-  "api.AdminService.AdminBootstrap": "The same as Bootstrap, under its name in the specification; gRPC only.",
+  "api.AdminService.AdminBootstrap": "The same as Bootstrap, for clients that call it by this name; gRPC only.",
   "api.AdminService.AdoptStorageRoot": "Marks the storage root of the daemon's node with the id of this cluster, after the cluster that had it was lost. Refused while another daemon or a process uses the directory, and if it lacks volumes of this cluster.",
   "api.AdminService.AttachPolicy": "Attaches a policy to a user or service account; no-op if it is attached.",
   "api.AdminService.Backup": "Streams all objects at one revision as the bytes of a backup file, while writes continue. A stream that ends without done is not a complete backup. A backup does not contain the key-encryption key. Over REST the answer is server-sent events.",

@@ -13,9 +13,10 @@ export function requirePolicyOpen(object: Volume, before: Volume): void {
   const { namespace, name, dataDeletion, lastOperation } = before;
   const failed = lastOperation?.call === 'delete' && lastOperation.message;
   const why = failed ? ` (${lastOperation.outcome}: ${failed})` : '';
+  const at = dataDeletion?.askedAt ? ` at ${dataDeletion.askedAt}` : '';
   throw failedPrecondition(
     'DataDeletionBegun',
-    `the data of volume "${namespace}/${name}" is being deleted since ${dataDeletion?.askedAt ?? ''}${why}: its reclaimPolicy can be changed again once its driver reports that the data was not deleted; if its end can never be read, this names the command that removes the object: kedge why volume/${name} -n ${namespace}`,
+    `the deletion of the data of volume "${namespace}/${name}" was requested${at}${why}: its reclaimPolicy can be changed again once its driver reports that the data was not deleted; if its end can never be read, this names the command that removes the object: kedge why volume/${name} -n ${namespace}`,
     { kind: 'Volume', namespace, name },
   );
 }

@@ -65,7 +65,7 @@ export const transitions = [
     'Available',
     'bound',
     'Bound',
-    'written before the node calls the driver; boundClaim and boundNode are set',
+    'reserved before the node calls the driver; boundClaim and boundNode are set once it is mounted',
   ),
   row(
     'V12',

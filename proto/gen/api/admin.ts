@@ -2662,7 +2662,7 @@ export const AdminServiceService = {
     responseSerialize: (_value: BootstrapResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): BootstrapResponse => BootstrapResponse.decode(value),
   },
-  /** The same as Bootstrap, under its name in the specification; gRPC only. */
+  /** The same as Bootstrap, for clients that call it by this name; gRPC only. */
   adminBootstrap: {
     path: "/api.AdminService/AdminBootstrap" as const,
     requestStream: false as const,
