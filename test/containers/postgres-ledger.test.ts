@@ -92,7 +92,8 @@ describe(`the commits of PostgreSQL on a block volume, ${cycles} of ${wholeCycle
     );
   /**
    * The restarts until an instance runs for the first time. The engine of a loaded machine may fail the start of a
-   * container that it created, which counts: such a restart is printed with the events of the instance.
+   * container that it created. The next start is a restart, and is printed with the events of the instance. A start that
+   * fails before its container is created is not counted.
    */
   const firstRestarts = async (name: string): Promise<number> => {
     const { restartCount = 0 } = await running(name);
