@@ -1,6 +1,8 @@
 import {
+  type Clock,
   done,
   findCondition,
+  type Logger,
   messageOf,
   type ObjectStore,
   removeFinalizer,
@@ -12,11 +14,17 @@ import { agentFinalizer } from '../../instance/index.js';
 import { type Instance, instances } from '../../instance/kind.js';
 import type { WorkloadInputs } from '../inputs/workload-inputs.js';
 import type { AbandonedWaits } from '../recovery/abandoned-waits.js';
-import type { Runtime } from '../runtime/runtime.js';
+import type { Runtime, StopProgress } from '../runtime/runtime.js';
 import { claimOf, type VolumeManager } from '../volumes/volume-manager.js';
 import { type InstanceNotes, noted } from './instance-notes.js';
 import { graceMsOf, runtimeOf } from './instance-runtime.js';
 import type { WorkloadStarts } from './workload-starts.js';
+
+/** A stop that is not answered within this time is reported. */
+const unansweredMs = 1_000;
+
+/** Reasons of a teardown that has begun. */
+const reported: readonly string[] = ['Stopping', 'StopFailed', 'Detaching', 'DetachFailed'];
 
 /** Dependencies of {@link InstanceTeardown}. */
 export interface InstanceTeardownOptions {
@@ -27,6 +35,8 @@ export interface InstanceTeardownOptions {
   readonly inputs: WorkloadInputs;
   readonly starts: WorkloadStarts;
   readonly waits: AbandonedWaits;
+  readonly clock: Clock;
+  readonly logger: Logger;
 }
 
 /** The message of a stop in progress. @param sent the last signal that was sent; undefined before the first one */
@@ -55,7 +65,7 @@ export class InstanceTeardown {
     const { uid } = instance.metadata;
     const runtime = runtimeOf(runtimes, instance);
     try {
-      const stopping = await runtime?.requestStop(uid, graceMsOf(instance));
+      const stopping = runtime && (await this.#requestStop(instance, runtime));
       if (stopping?.type === 'stopping') {
         const message = stopMessage(stopping.sent, graceMsOf(instance) / 1_000);
         await notes.stopping(instance, noted('Ready', false, 'Stopping', message));
@@ -97,5 +107,35 @@ export class InstanceTeardown {
     starts.forget(uid);
     await removeFinalizer(store, instances, instance, agentFinalizer);
     return done();
+  }
+
+  /**
+   * Requests the stop of the workload. If the runtime does not answer soon, the status says so: before, it may be that of a
+   * workload that starts.
+   */
+  async #requestStop(instance: Instance, runtime: Runtime): Promise<StopProgress> {
+    const { clock, logger, notes } = this.#options;
+    const isReported = reported.includes(findCondition(instance.conditions, 'Ready')?.reason ?? '');
+    const message = `its stop was requested, and runtime ${runtime.name} has not answered yet`;
+    let report = Promise.resolve();
+    const timer = clock.setTimer(() => {
+      if (isReported) return;
+      report = notes
+        .stopping(instance, noted('Ready', false, 'Stopping', message))
+        .catch((error: unknown) =>
+          // The stop is more important. Its outcome is reported too.
+          logger.warn('a stop that takes long is not reported', {
+            instance: claimOf(instance),
+            error: messageOf(error),
+          }),
+        );
+    }, unansweredMs);
+    try {
+      return await runtime.requestStop(instance.metadata.uid, graceMsOf(instance));
+    } finally {
+      timer.cancel();
+      // A later report must not be overtaken.
+      await report;
+    }
   }
 }
