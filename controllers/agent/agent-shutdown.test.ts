@@ -146,6 +146,14 @@ describe('the shutdown of the agent', () => {
     expect(instance?.status).to.equal('Stopped');
   });
 
+  it('releases volumes also if a workload without an instance has ended and can not be removed', async () => {
+    runtime.states.set('abandoned', { state: 'running', run: 1, pid: 2, startedAt: clock.now() });
+    runtime.remove = () => Promise.reject(new Error('EIO'));
+    await stop();
+    expect(await attachments()).to.equal(0);
+    expect(warnings()).to.include('a workload without an instance has ended, and remains');
+  });
+
   it('keeps the volumes of a workload that could not be stopped', async () => {
     runtime.stop = () => Promise.reject(new Error('the engine is gone'));
     await stop();

@@ -1,4 +1,4 @@
-import type { Logger, ObjectStore } from 'kedge';
+import { type Logger, messageOf, type ObjectStore } from 'kedge';
 import { instances } from '../../instance/kind.js';
 import type { Runtime, StopProgress } from '../runtime/runtime.js';
 
@@ -46,9 +46,10 @@ export class AbandonedWorkloads {
   }
 
   /**
-   * Stops all these workloads, waits for their ends and removes them. Used at a start and at a shutdown.
+   * Stops all these workloads, waits for their ends and removes them. Used at a start and at a shutdown. A failed removal
+   * is logged.
    * @param budgetMs upper limit of the grace period, which is at most 30 s; the wait for the end after SIGKILL is added
-   * @throws Error if a workload survives SIGKILL, or if workloads or instances can't be listed or removed
+   * @throws Error if a workload survives SIGKILL, or if workloads or instances can't be listed
    */
   async stop(budgetMs = graceMs): Promise<void> {
     const abandoned = await this.#find(() => false);
@@ -56,7 +57,13 @@ export class AbandonedWorkloads {
       abandoned.map(async ({ runtime, id }) => {
         this.#options.logger.warn('a workload without an instance on this node is stopped', { id });
         await runtime.stop(id, Math.min(graceMs, budgetMs));
-        await runtime.remove(id);
+        // It uses no volume any more. The next start removes it.
+        await runtime.remove(id).catch((error: unknown) =>
+          this.#options.logger.warn('a workload without an instance has ended, and remains', {
+            id,
+            error: messageOf(error),
+          }),
+        );
       }),
     );
   }
