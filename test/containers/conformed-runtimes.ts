@@ -9,9 +9,9 @@ import { runtimeConformance } from './runtime-conformance.js';
 import { SharedDirectory } from './shared-directory.js';
 
 /**
- * Defines the conformance tests of both runtimes, with an engine that is started for them.
+ * Defines the conformance tests of both runtimes, with an engine that is started for those of containers.
  * @param container fields of all workloads in containers
- * @param requirements is called before the engine is started
+ * @param requirements is called before the tests
  */
 export function conformedRuntimes(
   container: { readonly network?: 'none' },
@@ -26,10 +26,8 @@ export function conformedRuntimes(
     await requirements(this);
     folder = await mkdtemp(join(tmpdir(), 'kedge-runtimes-'));
     volumes = await SharedDirectory.make();
-    engine = await RealEngine.start();
   });
   after(async () => {
-    await engine?.stop();
     await volumes?.remove();
     if (folder) await rm(folder, { recursive: true, force: true });
   });
@@ -46,16 +44,24 @@ export function conformedRuntimes(
     volumes: volumes.path,
   }));
 
-  runtimeConformance('containers', { seesLaterMounts: true, limits: true }, () => ({
-    open: () =>
-      new ContainerRuntime({
-        engine: new EngineClient({ socketPath: engine.socketPath, clock: systemClock }),
-        cluster,
-        directory: join(folder, 'containers'),
-        clock: systemClock,
-        logger: silentLogger,
-      }),
-    base: { image: busyboxImage, ...container },
-    volumes: volumes.path,
-  }));
+  // Tests of processes alone need no engine, which takes long to start in a guest kernel.
+  describe('with an engine', () => {
+    before(async () => {
+      engine = await RealEngine.start();
+    });
+    after(() => engine?.stop());
+
+    runtimeConformance('containers', { seesLaterMounts: true, limits: true }, () => ({
+      open: () =>
+        new ContainerRuntime({
+          engine: new EngineClient({ socketPath: engine.socketPath, clock: systemClock }),
+          cluster,
+          directory: join(folder, 'containers'),
+          clock: systemClock,
+          logger: silentLogger,
+        }),
+      base: { image: busyboxImage, ...container },
+      volumes: volumes.path,
+    }));
+  });
 }
