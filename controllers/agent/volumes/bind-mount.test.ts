@@ -28,7 +28,8 @@ describe('the bind mount of a volume', () => {
     expect(String(error)).to.contain('ENOTDIR');
     const broken = { ...thisNode, mounts: () => readFailure() };
     expect(await refusal(broken, join(base, 'target'))).to.include({ kind: 'Unavailable' });
-    const mount = { name: 'v', mountPath: '/v', fsUser: 1, subPath: 'x'.repeat(300) };
+    const claim = { name: 'v' };
+    const mount = { name: 'v', claim, mountPath: '/v', fsUser: 1, subPath: 'x'.repeat(300) };
     const owner: unknown = await giveRoot(mount, { root: base, signal }).catch((e: unknown) => e);
     expect(owner, String(owner)).to.be.instanceOf(DriverError);
   });
