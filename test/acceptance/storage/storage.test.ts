@@ -234,7 +234,9 @@ describe('storage through the API of a running daemon', function () {
     });
     await until('volumes/v', 'Available');
     expect((await daemon.ok('GET', `${base}/volumes/v`)).attachments).to.deep.equal([]);
-    expect(daemon.log).to.contain('volumes are still held for an instance that is not on this node');
+    expect(daemon.log).to.contain(
+      'volumes are still held for an instance that is not on this node',
+    );
   });
 
   it('retry-provision refuses a provisioned volume', async () => {
