@@ -59,7 +59,7 @@ describe('a status write of a node for a volume whose data is on it', () => {
       expect(ofVolume({ status: before }, { status: after })).to.deep.equal(['status']);
     });
 
-  it('what was made, and nothing that rights follow from', () => {
+  it('may contain the created resource, and no field that determines rights', () => {
     expect(ofVolume({}, { handle: 'h', sizeBytes: '1', attempts: 1, reason: 'R' })).to.deep.equal(
       [],
     );
@@ -117,7 +117,7 @@ describe('a status write of a node for a snapshot that is on it', () => {
       }
   });
 
-  it('what was made, and nothing that rights follow from', () => {
+  it('may contain the created resource, and no field that determines rights', () => {
     const made = { handle: 'h', restoreSize: '1', readyAt: 'now' };
     expect(ofSnapshot({}, made)).to.deep.equal([]);
     expect(ofSnapshot({}, made, false)).to.have.members(Object.keys(made));

@@ -121,7 +121,7 @@ describe('the first answer', () => {
     expect(await refused([])).to.deep.include({ message: message('none') });
   });
 
-  it('of exec in a workload that is being stopped does not say that only Running instances run commands', async () => {
+  it('of exec in a workload that is being stopped reports that the workload does not run', async () => {
     const runtime: Runtime = Object.assign(new PlayedRuntime(), {
       exec: () => Promise.reject(new Error('not called')),
     });

@@ -118,7 +118,7 @@ describe('instances and volumes on a node', () => {
 
   it('are unknown once the node is silent, with the command that removes the node', async () => {
     await clock.advance(300_000);
-    expect((await node())?.status, 'while it tells of itself').to.equal('Ready');
+    expect((await node())?.status, 'while it sends heartbeats').to.equal('Ready');
     await silence();
     await clock.advance(45_000);
     expect((await node())?.status).to.equal('NotReady');
@@ -143,7 +143,7 @@ describe('instances and volumes on a node', () => {
     driver.failsOn = { detach: 'Unavailable' };
     await store.deleteByName(nodes, { name: 'n' });
     await clock.advance(59_000);
-    expect(driver.calls, 'it may make itself known again').to.not.include('detach');
+    expect(driver.calls, 'it may register again').to.not.include('detach');
     await clock.advance(5_000);
     expect((await volume())?.attachments?.[0]?.state).to.equal('Detaching');
     const waiting = await instance();
@@ -191,7 +191,7 @@ describe('instances and volumes on a node', () => {
     expect(came).to.equal(1);
     expect((await node())?.status).to.equal('Ready');
     await clock.advance(45_000);
-    expect((await node())?.status, 'nothing came since').to.equal('NotReady');
+    expect((await node())?.status, 'no heartbeat since').to.equal('NotReady');
   });
 
   describe('that counts as gone', () => {

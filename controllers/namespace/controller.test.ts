@@ -259,7 +259,7 @@ describe('a namespace that is being deleted', () => {
     configmap: () => store.create(configmaps, { ...held, data: {} }),
   };
   for (const [what, make] of Object.entries(made))
-    it(`stays while another ${what} is made in it at the same time`, async () => {
+    it(`stays while another ${what} is created in it at the same time`, async () => {
       raced.overtake(({ op }) => op === 'update', make);
       await deleteNamespace();
       expect(await remaining()).to.include({ status: 'True' });

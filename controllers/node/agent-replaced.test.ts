@@ -83,12 +83,12 @@ describe('two processes that register as the agent of one node', () => {
     await agent('older', undefined, reach).start();
     const newer = begun(agent('newer'));
     await clock.advance(10 * defaultPolicy.heartbeatMs);
-    expect(newer.started, 'while the older one is heard of').to.equal(false);
+    expect(newer.started, 'while the older one sends heartbeats').to.equal(false);
     expect(await node()).to.include({ agentId: 'older', address: 'address-of-older' });
 
     cut = true;
     await clock.advance(3 * defaultPolicy.heartbeatMs);
-    expect(newer.started, 'before anybody says that it is silent').to.equal(false);
+    expect(newer.started, 'before the node is NotReady').to.equal(false);
     await becomesSilent();
     await clock.advance(defaultPolicy.heartbeatMs);
     await eventually('the start of the newer one', () => newer.started);
@@ -104,7 +104,7 @@ describe('two processes that register as the agent of one node', () => {
     expect(replaced[0]?.message).to.contain('(newer)').and.contain('(older)').and.contain(name);
     await becomesSilent();
     await ended[0]?.stop(1_000);
-    expect((await node()).agentId, 'what the older one says no more').to.equal('newer');
+    expect((await node()).agentId, 'the older one writes no more').to.equal('newer');
     await clock.advance(2 * defaultPolicy.heartbeatMs);
     expect(await node()).to.include(taken);
     expect(replaced).to.have.lengthOf(1);
@@ -157,7 +157,7 @@ describe('two processes that register as the agent of one node', () => {
     await store.updateStatus(nodes, { name }, { status: 'Ready' });
     const newer = begun(agent('newer'));
     await clock.advance(3 * defaultPolicy.heartbeatMs);
-    expect(newer.started, 'while it is heard of').to.equal(false);
+    expect(newer.started, 'while it sends heartbeats').to.equal(false);
     expect((await node()).address).to.equal('10.0.0.9');
     await becomesSilent();
     await clock.advance(defaultPolicy.heartbeatMs);

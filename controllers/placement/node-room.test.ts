@@ -58,7 +58,7 @@ describe('room on nodes', () => {
     );
   });
 
-  it('a node that reports no capacity takes any request, and one without requests goes first by name', () => {
+  it('a node that reports no capacity takes any request, and an instance without requests gets the first node by name', () => {
     expect(place(cpu('100'), [node('a')])).to.deep.equal({ type: 'node', node: 'a' });
     const full = [instance('x-0', cpu('1'), 'a')];
     const nodes = [node('b', large), node('a', small)];

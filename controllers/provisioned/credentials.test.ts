@@ -100,7 +100,7 @@ describe('the credentials of a volume', () => {
       expect(unknown).to.deep.equal({});
     });
 
-    it('are those of the class if an earlier release made the resource in its account', () => {
+    it('are those of the class if an earlier release created the resource in its account', () => {
       const own = { apiTokenSecretRef: 'a/b' };
       const captured = { driverParameters: { apiToken: 'class', ...own } };
       expect(capturedBeside(tokens, captured, own)).to.deep.equal({ apiToken: 'class', ...own });

@@ -16,15 +16,15 @@ const attached = { type: 'node', node: 'a', because: 'attached' } as const;
 
 describe('the owner of a volume', () => {
   const rows: readonly (readonly [string, Placed, object])[] = [
-    ['nobody has it: the volume controller', zone, controller],
+    ['without attachments: the volume controller', zone, controller],
     ['its data is on a node: that node', home, placed],
     [
-      'its data is on a node: that node, whoever is said to hold it',
+      'its data is on a node: that node, also if it is attached to another one',
       { ...home, attachments: [held('b', 'Attached')] },
       placed,
     ],
     [
-      'its data is on a node: that node, also when it is taken away by hand',
+      'its data is on a node: that node, also while it is force-detached',
       { ...home, attachments: [held('a', 'Detaching')] },
       placed,
     ],
@@ -39,7 +39,7 @@ describe('the owner of a volume', () => {
       attached,
     ],
     [
-      'taken away by hand: the volume controller',
+      'being force-detached: the volume controller',
       { attachments: [held('a', 'Detaching')] },
       controller,
     ],
@@ -49,12 +49,12 @@ describe('the owner of a volume', () => {
       controller,
     ],
     [
-      'taken away by hand from one of two nodes: the volume controller, which detaches it',
+      'being force-detached from one of two nodes: the volume controller, which detaches it',
       { attachments: [held('a', 'Detaching'), held('b', 'Attached')] },
       controller,
     ],
     [
-      'on its way to one of two nodes: the volume controller, which waits for it',
+      'reserved by one of two nodes: the volume controller, which waits for its attach',
       { attachments: [held('a', 'Attached'), held('b', 'Reserved')] },
       { type: 'controller', underWay: [held('b', 'Reserved')] },
     ],

@@ -280,7 +280,7 @@ describe('the remedy of an error of a driver', () => {
       expect(told({ kind: 'Snapshot', object }, [source]).command).to.equal(edit);
     });
 
-    it('can only be given up for a deleted snapshot if neither a secret nor the volume has it', () => {
+    it('is policy retain for a deleted snapshot, and no secret, if neither a secret nor the volume has it', () => {
       const of = { driverParameters: { apiToken: '********' } };
       const waiting = told({ kind: 'Snapshot', object: copyWith(of) });
       expect(waiting.command).to.not.contain('storageclass').and.not.contain('secret');

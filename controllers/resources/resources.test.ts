@@ -56,7 +56,7 @@ describe('ports of a workload', () => {
     expect(takenPorts({ ports: [web], runtime: 'process' })).to.deep.equal(own);
   });
 
-  it('are refused twice, without a network, and with another number in the network of the node', () => {
+  it('are refused if one is used twice, without a network, and with another host port in the network of the node', () => {
     const of = (template: object) => fields(portViolations(template));
     expect(of({ ports: [web, { ...web, port: 81 }] })).to.deep.equal(['ports[1].name']);
     expect(of({ ports: [web, { name: 'b', port: 80 }] })).to.deep.equal(['ports[1].port']);

@@ -35,7 +35,7 @@ const freed: readonly Freed[] = [
     change: (c) => c.node('n'),
   },
   {
-    title: 'no node is ready, and one becomes it',
+    title: 'no node is ready, and one becomes ready',
     before: (c) => c.node('n', { status: 'NotReady' }),
     change: ({ store }) => store.updateStatus(nodes, { name: 'n' }, { status: 'Ready' }),
   },
@@ -174,7 +174,7 @@ const freed: readonly Freed[] = [
       store.updateStatus(volumes, { namespace, name: 'v' }, { topology: { [zone]: 'b' } }),
   },
   {
-    title: 'the volume of its claimTemplate is where no node is, and turns out to be elsewhere',
+    title: 'the volume of its claimTemplate is where no node is, and then observed elsewhere',
     template: {
       volumes: [{ ...data, claimTemplate: { size: '1Gi', accessMode: 'ReadWriteOnce' } }],
     },

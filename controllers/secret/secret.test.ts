@@ -102,7 +102,7 @@ describe('secret admission', () => {
     expect(openSecret(sealer, changed)).to.deep.equal({ a: '1', b: '3' });
   });
 
-  it('any value given by a writer who may not read it is another version, right or wrong', async () => {
+  it('any value given by a writer who may not read it is another version, also the stored value', async () => {
     const before = await rules.prepare!(context, secret({ a: '1', b: '2' }), undefined);
     for (const data of [
       { a: '1', b: '2' },

@@ -16,7 +16,7 @@ const told = (...paths: string[]): readonly string[] =>
 describe('files of a mounted configmap', () => {
   const at = (n: number): string => `configmapMounts[0].items[${n}].path`;
 
-  it('each have a path of their own', () => {
+  it('each have a different path', () => {
     expect(told('a', 'b', 'a')).to.deep.equal([`${at(2)}: "a" is used twice`]);
     expect(told('a/b', 'a/c', 'a/b')).to.deep.equal([`${at(2)}: "a/b" is used twice`]);
     expect(told('a/b', 'a/c', 'ab', 'a/bc', 'b/a')).to.deep.equal([]);

@@ -150,7 +150,7 @@ describe('a snapshot that its provider has no room for', () => {
   });
   afterEach(() => world.stop());
 
-  it('goes with its source as soon as both are deleted, with nothing left behind', async () => {
+  it('is removed with its source as soon as both are deleted, and leaves nothing at the provider', async () => {
     expect(await world.store.get(snapshots, key)).to.include({ status: 'Creating' });
     await world.deleteVolume();
     await world.store.deleteByName(snapshots, key);

@@ -81,14 +81,14 @@ describe('snapshot plan', () => {
       situation({}, { source: { ...source, status: 'Released' } }),
       'start',
     ],
-    ['S4 goes on after a crash', situation({ status: 'Creating' }), 'create'],
+    ['S4 continues after a crash', situation({ status: 'Creating' }), 'create'],
     [
-      'S7 is tried again when what it failed with changes',
+      'S7 is retried when the inputs of its failure have changed',
       situation({ status: 'Failed', failedWith: 'then' }),
       'retry',
     ],
     [
-      'S7 is not tried again without that',
+      'S7 is not retried with the same inputs',
       situation({ status: 'Failed', failedWith: 'now' }),
       'none',
     ],
@@ -97,19 +97,23 @@ describe('snapshot plan', () => {
       situation({ status: 'Failed', handle: 'h', failedWith: 'then' }),
       'none',
     ],
-    ['S8 a Pending one is forgotten', situation({ status: 'Pending', deleting: true }), 'forget'],
     [
-      'S8 after a retry what a try left is looked up',
+      'S8 a Pending one is removed without a driver call',
+      situation({ status: 'Pending', deleting: true }),
+      'forget',
+    ],
+    [
+      'S8 a Pending one is deleted by its driver if an earlier attempt called it',
       situation({ status: 'Pending', driver: 'd', deleting: true }),
       'startDeleting',
     ],
     [
-      'S9 deletion while it is made finishes it first',
+      'S9 a deletion during its creation completes the creation first',
       situation({ status: 'Creating', deleting: true }),
       'create',
     ],
     [
-      'S8 a Failed one that no driver was asked to make is forgotten',
+      'S8 a Failed one for which no driver was called is removed without a driver call',
       situation({ status: 'Failed', deleting: true }),
       'forget',
     ],
@@ -119,17 +123,17 @@ describe('snapshot plan', () => {
       'startDeleting',
     ],
     [
-      'S10 not while a volume is made from it',
+      'S10 waits while a volume is restored from it',
       situation({ status: 'Ready', deleting: true, restoresInFlight: ['x'] }),
       'waitForRestores',
     ],
     [
-      'S12 a failed deletion is tried again',
+      'S12 a failed deletion is retried',
       situation({ status: 'Failed', handle: 'h', deleting: true }),
       'startDeleting',
     ],
     [
-      'S11 goes on deleting',
+      'S11 continues its deletion',
       situation({ status: 'Deleting', driver: 'd', deleting: true }),
       'delete',
     ],
@@ -144,42 +148,42 @@ describe('snapshot plan', () => {
       'forget',
     ],
     [
-      'S10 looks for what a creation without a handle left, also under retain',
+      'S10 deletes the possible result of a creation without a handle, also under retain',
       situation({ status: 'Failed', driver: 'd', reclaimPolicy: 'retain', deleting: true }),
       'startDeleting',
     ],
     [
-      'S10 looks for it until the driver refuses its parameters or the credential',
+      'S10 retries that under retain after Unavailable',
       situation({ ...refused('Unavailable'), status: 'Failed' }),
       'startDeleting',
     ],
     [
-      'S14 leaves it under retain once the provider rejects the credential',
+      'S14 is removed under retain once the provider rejects the credential',
       situation({ ...refused('CredentialsRejected'), status: 'Failed' }),
       'forget',
     ],
     [
-      'S14 leaves it under retain once the provider denies its deletion',
+      'S14 is removed under retain once the provider denies its deletion',
       situation({ ...refused('PermissionDenied'), status: 'Failed' }),
       'forget',
     ],
     [
-      'S14 leaves it under retain once the driver refuses its parameters',
+      'S14 is removed under retain once the driver refuses its parameters',
       situation({ ...refused('InvalidParameters'), status: 'Failed' }),
       'forget',
     ],
     [
-      'S11 goes on under retain while a call may delete the copy',
+      'S11 continues under retain while a call may be deleting the copy',
       situation({ ...refused('Timeout'), status: 'Deleting', handle: 'h' }),
       'delete',
     ],
     [
-      'S14 leaves it under retain if it never had a credential',
+      'S14 is removed under retain if the call had no credential',
       situation({ ...refused('Unavailable', noCredential), status: 'Deleting' }),
       'forget',
     ],
     [
-      'S11 goes on without a credential while something may be at the provider',
+      'S11 continues without a credential while a call is open',
       situation(
         { ...refused('Unavailable', noCredential), status: 'Deleting' },
         { hasOpenCall: true },
@@ -187,12 +191,12 @@ describe('snapshot plan', () => {
       'delete',
     ],
     [
-      'S14 leaves the copy under retain if no deletion had a credential',
+      'S14 keeps the copy under retain if no deletion had a credential',
       situation({ ...refused('Unavailable', noCredential), status: 'Deleting', handle: 'h' }),
       'forget',
     ],
     [
-      'S11 goes on without a credential while the copy is being deleted',
+      'S11 continues without a credential while the copy is being deleted',
       situation(
         { ...refused('Unavailable', noCredential), status: 'Deleting', handle: 'h' },
         { hasOpenCall: true },
@@ -200,7 +204,7 @@ describe('snapshot plan', () => {
       'delete',
     ],
     [
-      'S10 goes on without a right while the copy is being deleted',
+      'S10 continues without permission while the copy is being deleted',
       situation(
         { ...refused('PermissionDenied'), status: 'Failed', handle: 'h' },
         { hasOpenCall: true },
@@ -208,14 +212,18 @@ describe('snapshot plan', () => {
       'startDeleting',
     ],
     [
-      'S10 goes on with a rejected credential while the copy is being deleted',
+      'S10 continues with a rejected credential while the copy is being deleted',
       situation(
         { ...refused('CredentialsRejected'), status: 'Failed', handle: 'h' },
         { hasOpenCall: true },
       ),
       'startDeleting',
     ],
-    ['S13 is looked after', situation({ status: 'Ready' }, { probeDue: true }), 'probe'],
+    [
+      'S13 a Ready one is probed when that is due',
+      situation({ status: 'Ready' }, { probeDue: true }),
+      'probe',
+    ],
   ];
   for (const [name, given, expected] of table)
     it(name, () => {

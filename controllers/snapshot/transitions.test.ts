@@ -123,7 +123,7 @@ describe('transitions of a snapshot', () => {
       await retry(world);
       expect(await snapshot(world)).to.include({ status: 'Pending', reason: 'SourceNotReady' });
       await remove(world);
-      expect(count(world, 'deleteSnapshot'), 'what the try may have made').to.equal(1);
+      expect(count(world, 'deleteSnapshot'), 'what the attempt may have created').to.equal(1);
     },
     'S9 Creating deletionRequested': async (world) => {
       await failing(world, { createSnapshot: 'Unavailable' });

@@ -12,7 +12,7 @@ function plan(situation: Partial<RootSituation>): RootPlan {
 const unmarked = (...entries: string[]): RootSituation['found'] => ({ type: 'unmarked', entries });
 
 describe('a storage root', () => {
-  it('with the mark of the cluster is used, with another is refused by both ids', () => {
+  it('with the mark of the cluster is used, with another it is refused with both ids in the message', () => {
     expect(plan({ found: { type: 'marked', clusterId: 'ours' } })).to.deep.equal({ type: 'use' });
     const refused = plan({ found: { type: 'marked', clusterId: 'theirs' } });
     expect(refused).to.include({ type: 'refuse', reason: 'StorageRootOfOtherCluster' });

@@ -6,7 +6,7 @@ import { Cloud3Attachments } from './attachments.js';
 import type { VolumeReads } from './reads.js';
 
 describe('an attachment that the provider does not complete', () => {
-  it('is an error with the way out while the volume is mounted, and is ended otherwise', async () => {
+  it('is an error with the remedy while the volume is mounted, and is ended by a detach otherwise', async () => {
     const [made, operations] = [[] as string[], memoryOperations()];
     const attachments = new Cloud3Attachments(
       {

@@ -73,7 +73,7 @@ describe('local-host driver', () => {
       { hostPath: path, createIfMissing: 'true' },
       { level: 'volume' },
     );
-    expect(rules, 'it is ignored there').to.deep.equal([]);
+    expect(rules, 'ignored for an existing directory').to.deep.equal([]);
     const there = await strict.provision({ ...context(path, 'true'), ...wanted });
     expect(there.handle).to.equal(path);
     const missing = strict.provision({ ...context(join(allowed, 'c'), 'true'), ...wanted });

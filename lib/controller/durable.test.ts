@@ -170,7 +170,7 @@ describe('controller with a store', () => {
     await clock.advance(1_001);
     expect(runs).to.deep.equal(['restored']);
     await settle();
-    expect((await store.list(reconcileRecords)).items, 'forgotten after').to.deep.equal([]);
+    expect((await store.list(reconcileRecords)).items, 'removed after the run').to.deep.equal([]);
   });
 
   it('a count of failures and a long backoff survive a restart', async () => {

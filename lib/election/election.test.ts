@@ -105,7 +105,7 @@ describe('leader election', () => {
     expect(b.elector.isLeader).to.equal(true);
   });
 
-  it('a deposed leader that still believes that it leads writes nothing through its fence', async () => {
+  it('a leader that has not noticed its loss yet writes nothing through its fence', async () => {
     const a = join('a');
     await settle();
     const b = join('b');

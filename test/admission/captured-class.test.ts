@@ -124,7 +124,7 @@ describe('a volume and its class', () => {
     expectViolation(await put({ storageClassName: 'local' }), 'storageClassName', /is immutable/);
   });
 
-  it('a snapshot of a volume whose driver is not registered is refused by the name of the driver', async () => {
+  it('a snapshot of a volume whose driver is not registered is refused, and the message names the driver', async () => {
     await orphan('local', {}, provisioned('elsewhere'));
     const snapshot = { name: 's', source: { volume: 'v' } };
     const answer = await api.rest('POST', '/v1/namespaces/default/snapshots', snapshot);
@@ -199,7 +199,7 @@ describe('apiTokenSecretRef', () => {
 
   for (const [what, write] of writes) {
     for (const value of ['foo', 'a/b/c', '/b', 'A/b', 'secret:a.b.svc/k'])
-      it(`${value} in ${what} is refused by its form`, async () => {
+      it(`${value} in ${what} is refused because of its form`, async () => {
         const form = /has the form <namespace>\/<secret-name>/;
         expectViolation(await write(value), 'parameters.apiTokenSecretRef', form);
       });

@@ -46,7 +46,7 @@ describe('a value that was sealed with a lost key', () => {
     expect(text).to.not.contain('data.b');
   });
 
-  it('has any key, also that of a property that each object has', async () => {
+  it('can have a key that is also a property of every JavaScript object', async () => {
     const data = { constructor: sealed(), b: sealed() };
     await api.store.create(secrets, { namespace: 'default', name: 't', data, version: 1 });
     const url = '/v1/namespaces/default/secrets/t';

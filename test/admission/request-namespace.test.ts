@@ -80,7 +80,7 @@ describe('a request is parsed once: over gRPC, of every method with a namespace'
         resolve();
       });
     });
-    const acting = eventually('it to act', () => over !== undefined || touched.length > 0);
+    const acting = eventually('the call to act', () => over !== undefined || touched.length > 0);
     await (method.streaming ? acting : ended);
     stream.cancel();
     await ended;

@@ -26,7 +26,7 @@ describe('reuse of a Released volume', () => {
     expect(await api.store.get(volumes, key)).to.include({ status: 'Released' });
   });
 
-  it('of one with a handle makes it Available', async () => {
+  it('makes it Available if it has a handle', async () => {
     await reachState(api.store, volumes, key, 'Released', { driver: 'local', handle: 'h' });
     expect(await api.ok('POST', `${path}/v:reuse`, {})).to.include({ status: 'Available' });
   });

@@ -260,7 +260,7 @@ describe('validated writes', () => {
     expect(api.refusedCommits).to.deep.equal([]);
   });
 
-  it('50 clients that create volumes see no Aborted, and no commit is refused', async function () {
+  it('50 clients that create volumes receive no Aborted, and no commit is refused', async function () {
     const count = Number(process.env['KEDGE_ADMISSION_VOLUMES'] ?? 500);
     this.timeout(Math.max(60_000, count * 60));
     await using api = await ValidatedApi.start();

@@ -193,7 +193,7 @@ describe('a container service with volumes', function () {
     await engine.killDockerd();
     await daemon.crash();
     await eventually(
-      'the condition, with what to do',
+      'the condition, with its remedy',
       async () => {
         const ready = condition(await instance('waits-0'), 'Ready');
         return (

@@ -92,7 +92,7 @@ describe('volumes of every driver in containers', function () {
       const root = await stat(source);
       expect([root.uid, root.gid, root.mode & 0o7070]).to.deep.equal([1000, 1000, 0o2070]);
       const told = await eventually(
-        'the use in the status',
+        'the usage in the status',
         async () => {
           const found = await volumeOf(volume);
           return Number(found.usedBytes) >= 8 * 2 ** 20 ? found : undefined;
@@ -119,7 +119,7 @@ describe('volumes of every driver in containers', function () {
           new RegExp(`kubelet_volume_stats_${metric}\\{[^}]*"${volume}"\\} \\d+\\n`),
         );
 
-      // The data is still there for the next service of the name, and its owner is not touched again.
+      // The next service of the name gets the same data, and the owner is not changed again.
       exec(body, 'chmod', '700', '/data');
       await gone(name);
       expect((await volumeOf(volume)).status).to.equal('Released');
@@ -196,7 +196,11 @@ describe('volumes of every driver in containers', function () {
     const { stdout } = await daemon.cli('why', 'volume/data-full-0');
     expect(stdout).to.contain('kedge volume resize data-full-0 VALUE');
     exec(body, 'rm', '/data/blob');
-    await eventually('room again', async () => (await condition())?.status === 'False', 30_000);
+    await eventually(
+      'free space again',
+      async () => (await condition())?.status === 'False',
+      30_000,
+    );
     await gone('full');
   });
 });

@@ -86,7 +86,7 @@ describe('an engine without live-restore that is restarted', function () {
       ...more,
     });
 
-  it('has its workloads started again at once, also those that never restart, without a count', async () => {
+  it('has its workloads started again without a backoff and without a count, also those with restartPolicy Never', async () => {
     await create('steady', 'exec sleep 600');
     await create('once', 'exec sleep 600', { restartPolicy: 'Never' });
     await create('loop', 'sleep 1; exit 3');
@@ -108,7 +108,7 @@ describe('an engine without live-restore that is restarted', function () {
       expect([steady.restartCount, once.restartCount], signal).to.deep.equal([0, 0]);
     }
     await eventually(
-      'the crash loop to be counted on',
+      'a further counted restart of the crash loop',
       async () => {
         return Number((await instance('loop-0')).restartCount) > crashed;
       },
@@ -120,7 +120,7 @@ describe('an engine without live-restore that is restarted', function () {
     expect((await running('steady-0')).restartCount).to.equal(0);
     await daemon.cli('exec', 'steady-0', '--', 'killall', 'sleep');
     const own = await eventually(
-      'an end of its own',
+      'the counted end of its process',
       async () => {
         const body = await instance('steady-0');
         return body.status === 'Running' && body.restartCount === 1;
@@ -132,7 +132,7 @@ describe('an engine without live-restore that is restarted', function () {
       await daemon.ok('DELETE', `${base}/services/${name}`);
   });
 
-  it('has them started again at once also if kedged did not run, and counts an end of their own', async () => {
+  it('has them started again without a backoff also if kedged did not run; a kill of a container alone is counted', async () => {
     await create('deaf', 'exec sleep 600');
     await create('polite', 'trap "exit 0" TERM; while :; do sleep 0.1; done');
     await create('job', 'exec sleep 600', { restartPolicy: 'Never' });

@@ -10,7 +10,7 @@ import { startEngineAndDaemon, stopEngineAndDaemon } from './engine-daemon.js';
 
 const base = '/v1/namespaces/default';
 
-/** Owners of containers that Kedge did not start for this cluster, with the labels of theirs. */
+/** Owners of containers that Kedge did not start for this cluster, with the labels of these containers. */
 const others = {
   'the user': [],
   'another cluster': [

@@ -136,7 +136,7 @@ describe('kedge why prints cause and remedy of each failure of containers', func
       heals: true,
     },
     {
-      name: 'a registry that refuses',
+      name: 'a registry that requires credentials',
       service: () => ({ image: `${locked.host}/app:1` }),
       cause: ['no basic auth credentials'],
       remedy: ['cast a Registry with its credentials', 'the pull is retried automatically'],
@@ -148,7 +148,7 @@ describe('kedge why prints cause and remedy of each failure of containers', func
       remedy: ['kedge image load', 'kedge patch service/', 'imagePull'],
     },
     {
-      name: 'a port that is taken',
+      name: 'a port that another process listens on',
       service: () => ({
         ports: [{ name: 'http', port: 80, hostPort: taken }],
       }),
@@ -156,7 +156,7 @@ describe('kedge why prints cause and remedy of each failure of containers', func
       remedy: ['ports[].hostPort', 'a port that is free on the node', 'ss -lntup'],
     },
     {
-      name: 'a port that a container of another program has',
+      name: 'a port that a container of another program publishes',
       given: async () => {
         taken = await freePort();
         engine.docker('network', 'create', 'kedge-test-other');

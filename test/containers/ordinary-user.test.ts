@@ -106,7 +106,7 @@ describe('a kedged of an ordinary user who may use the engine', function () {
     );
     expect((await stat(join(source('own'), 'f'))).uid).to.equal(0);
 
-    // The files of root go with the volume, those of the host stay.
+    // The files of root are removed with the volume, those of the host are kept.
     await daemon.ok('DELETE', `${base}/services/app`);
     await absent('services/app');
     await absent('volumes/own-app-0');
@@ -189,7 +189,7 @@ describe('a kedged of an ordinary user who may use the engine', function () {
     expect(containers()).to.equal('');
   });
 
-  it('fsUser gives a directory to another user, who alone can write to it', async () => {
+  it('fsUser and fsGroup give a directory to another user, who can write to it', async () => {
     const mount = { name: 'own', mountPath: '/own', fsUser: 4_321, fsGroup: 4_321, ...own() };
     await cast(
       'given',

@@ -48,7 +48,7 @@ describe('real software in containers', function () {
     );
   };
 
-  it('postgres.yaml works as written: a client reaches the server by its name, and a kill loses no row', async () => {
+  it('postgres.yaml works as written: a client reaches the server by its name, and a kill does not decrease its count of rows', async () => {
     const cast = await daemon.cli('cast', '--no-wait', join(root, 'docs/examples/postgres.yaml'));
     expect(cast.code, cast.stderr).to.equal(0);
     const client = await running('visits-0');
@@ -75,7 +75,7 @@ describe('real software in containers', function () {
     engine.docker('kill', '--signal', 'KILL', String(server.containerId));
     await running('postgres-0', 1);
     await eventually('further visits', () => visits() > before + 2, 120_000);
-    // The count never decreases, because acknowledged rows are never lost.
+    // Acknowledged rows are never lost, so the count never decreases.
     const all = engine.docker('logs', String(client.containerId));
     const counts = [...all.matchAll(/visits: (\d+)/g)].map((match) => Number(match[1]));
     expect(counts).to.deep.equal([...counts].sort((a, b) => a - b));

@@ -56,7 +56,7 @@ describe('the guide to workloads', function () {
     if (folder) rmSync(folder, { recursive: true, force: true });
   });
 
-  /** Types a line in a folder of its own. */
+  /** Runs a line of the guide in a separate folder. */
   function type(line: string): { readonly code: number | null; readonly output: string } {
     const { status, stdout, stderr } = spawnSync('bash', ['-o', 'pipefail', '-c', line], {
       cwd: folder,

@@ -108,7 +108,7 @@ describe('derived protobuf descriptors', function () {
     expect(kinds).to.include.members(declared);
   });
 
-  it('have the routes and standard methods of the .proto files', () => {
+  it('have only methods of the .proto files, by name and kind', () => {
     const methods = (schemas: SchemaRegistry): readonly string[] =>
       schemas
         .services('api')

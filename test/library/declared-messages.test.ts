@@ -29,7 +29,7 @@ describe('protobuf messages of a declaration', () => {
     expect(values(['On', 'Dim', 'Off'])).to.deep.include(values(['On', 'Off']));
   });
 
-  it('two kinds, messages or nested types of one name are refused with the remedy', () => {
+  it('kinds of one name, kinds of one plural and nested types of one name are refused with that name', () => {
     const kind = (name: string, plural: string, fields = {}) =>
       declareKind({ kind: name, plural, scope: 'Cluster', fields });
     const refusal = (...kinds: Parameters<typeof describeKinds>[1]): string => {

@@ -105,14 +105,14 @@ describe('clients of a server whose store is replaced', function () {
         if (type === 'DELETED') state.delete(object.name);
         else state.set(object.name, object.room);
     })();
-    // It is deleted while the deletion can't be observed.
+    // The second store does not have it, so its deletion can't be observed.
     let looked = false;
     const isGone = (lamp: Lamp | undefined): boolean => {
       looked = true;
       return lamp === undefined;
     };
     const waiting = remote.waitFor({ name: 'old' }, isGone, { timeoutMs: 20_000 });
-    await eventually('it to look', () => looked);
+    await eventually('the first check of the condition', () => looked);
     await server.close();
     await first.close();
     await serve(second);

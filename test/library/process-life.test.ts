@@ -31,7 +31,7 @@ describe('manager.run', () => {
   afterEach(() => rm(directory, { recursive: true }));
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
-    it(`a program of 15 lines runs until ${signal}, stops gracefully and exits 0`, async () => {
+    it(`a program with one reconciler runs until ${signal}, stops gracefully and exits 0`, async () => {
       await using program = new Program(child('manager-child.js'), [directory]);
       await program.prints('reconciled hall');
       program.kill(signal);
@@ -39,7 +39,7 @@ describe('manager.run', () => {
       expect(program.output).to.equal('reconciled hall\nstopped, the manager is stopped\n');
     });
 
-  it('its data exists at the next start, so the store was closed', async () => {
+  it('the program runs again on the same directory', async () => {
     for (const _ of [1, 2]) {
       await using program = new Program(child('manager-child.js'), [directory]);
       await program.prints('reconciled hall');
@@ -48,7 +48,7 @@ describe('manager.run', () => {
     }
   });
 
-  it('a second signal ends it at once, with the exit code of that signal', async () => {
+  it('a second signal ends the program without waiting, with the exit code of that signal', async () => {
     await using program = life('hanging');
     await program.prints('begun');
     program.kill('SIGTERM');
@@ -126,7 +126,7 @@ describe('a one-shot client against a dead server', () => {
       expect(performance.now() - startedAt).to.be.lessThan(25_000);
     });
 
-  it('a retry that is not awaited still happens', async () => {
+  it('a program does not exit before a retry that is not awaited', async () => {
     const { address, ...server } = await silentServer();
     await server[Symbol.asyncDispose]();
     await using client = life('forgotten', address);

@@ -140,7 +140,7 @@ describe('several processes over one store', function () {
     expect((await store.get(jobs, { namespace: 'default', name: 'b' }))?.by).to.equal('two');
   });
 
-  it('when the server is killed, the worker continues with the next one: no job is lost or paid twice', async () => {
+  it('when the server is killed, the worker continues with the next one: each job is paid, under one key', async () => {
     const worker = work('one', 'patient');
     await worker.said('leading');
     await job('before');
@@ -168,7 +168,7 @@ describe('several processes over one store', function () {
     });
   });
 
-  it('a worker has exactly the rights of its policy, over its store as over its services', async () => {
+  it('the store of a worker refuses a deletion, other kinds and a finalizer that its policy does not permit', async () => {
     const refusals = await Promise.all(
       [
         store.deleteByName(jobs, { namespace: 'default', name: 'x' }),

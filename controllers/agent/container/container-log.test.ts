@@ -137,7 +137,7 @@ describe('the position of a line of a container', () => {
         );
   });
 
-  it('of a line that the engine no longer keeps is before a line that says so, and the first later line', async () => {
+  it('of a line that the engine no longer keeps is before a line about the removed output, and the first later line', async () => {
     stored = [0, 1, 2].map((n) => ({ at: 1_000 * second + n, line: `out ${n}` }));
     const [, { cursor } = { cursor: [] }] = await read();
     stored = stored.slice(2);

@@ -146,7 +146,7 @@ describe('the agent', () => {
     expect(runtime.starts.indexOf(metadata.uid) - under, 'restarts before it').to.be.lessThan(5);
   });
 
-  it('starts a new workload while the restarts of 60 crash loops take their time', async () => {
+  it('starts a new workload while the restarts of 60 crash loops are in progress', async () => {
     runtime.now = () => clock.now();
     const names = Array.from({ length: 60 }, (_, n) => `crash-${n}`);
     await Promise.all(names.map((name) => create(name)));

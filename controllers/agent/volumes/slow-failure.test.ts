@@ -43,7 +43,9 @@ describe('an attach that takes longer than its instance waits, and fails', () =>
     expect((await ensured()).type).to.equal('mounted');
     await world.volumeManager.releaseAll('default/i-0');
     driver.attaching = new Promise((resolve) => (end = resolve));
-    expect(await ensured(), 'the failure is forgotten').to.include({ reason: 'Attaching' });
+    expect(await ensured(), 'the failure is no longer reported').to.include({
+      reason: 'Attaching',
+    });
     end();
     await settle();
   });

@@ -38,7 +38,7 @@ describe('the teardown of volumes at shutdown', () => {
   };
   const lines = () => logger.lines.map(({ message, fields }) => ({ msg: message, ...fields }));
 
-  it('specification 8: each volume has the whole budget, so what is in use is tried again within it', async () => {
+  it('specification 8: each volume has the whole budget, and a volume in use is retried within it', async () => {
     const busy = failing('busy', 'InUse', 5);
     const free = failing('free', 'InUse', 0);
     const down = tearDownVolumes([busy, free], 20_000, { clock, logger, policy: defaultPolicy });

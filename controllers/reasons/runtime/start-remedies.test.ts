@@ -142,7 +142,7 @@ describe('the remedy of a failed start', () => {
     expect(text).to.contain('env, envFrom and command of service default/web');
   });
 
-  it('gives up the enforcement of limits that the engine of the node does not have', () => {
+  it('removes resources.strict for limits that the engine of the node does not have', () => {
     expect(
       commandFor(
         'the container engine does not enforce memory, and resources.strict requires it; choose a node whose kernel has these limits, or remove strict',

@@ -35,7 +35,7 @@ describe('the placement that is expected of an instance', () => {
     expect([on('n1'), on('n2')]).to.deep.equal([[], ['u']]);
   });
 
-  it('is not remembered without requirements on a node', () => {
+  it('is not recorded for an instance without requirements on a node', () => {
     expected.expect(instance('u', { template: {} }), 'n1', 0, cache());
     expect(on('n1')).to.deep.equal([]);
   });

@@ -254,7 +254,7 @@ class Subject {
   }
 }
 
-describe('instances with and without volumes, each for a node of its own', () => {
+describe('instances with and without volumes, each for a separate node', () => {
   it('are all placed if there are enough nodes, also if processes die at any write', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 20 }), async (steps) => {

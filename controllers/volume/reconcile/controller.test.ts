@@ -95,7 +95,7 @@ describe('volume controller', () => {
     expect(driver.calls).to.have.length(10);
     await rearm(store, (await volume())!);
     await settle();
-    expect(driver.calls, 'tried at once by hand').to.have.length(11);
+    expect(driver.calls, 'retried at once on request').to.have.length(11);
   });
 
   it('retries at once when an object changes on which the failure depends', async () => {

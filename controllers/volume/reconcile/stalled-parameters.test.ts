@@ -39,7 +39,7 @@ describe('a Stalled volume without a handle whose parameters the provider refuse
     expect(world.driver.calls.filter((call) => call === 'provision')).to.have.length(1);
   });
 
-  it('is provisioned with the parameters that its class gets', async () => {
+  it('is provisioned with the changed parameters of its class', async () => {
     world.driver.failsOn = { observe: 'InvalidParameters', delete: 'InvalidParameters' };
     await setType('second');
     await world.clock.advance(60_000);

@@ -26,7 +26,7 @@ describe('a volume that is provisioned', () => {
       await world.store.update(volumes, { ...(await volume()), labels: { at: String(second) } });
       await world.clock.advance(1_000);
     }
-    expect(world.driver.calls.length, 'it was looked at again').to.be.greaterThan(looks);
+    expect(world.driver.calls.length, 'it was probed again').to.be.greaterThan(looks);
     expect((await volume()).status).to.equal('Available');
     await world.clock.advance(31_000);
     expect(await volume()).to.include({ status: 'Failed', reason: 'VolumeLost' });

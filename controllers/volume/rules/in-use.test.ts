@@ -102,9 +102,9 @@ describe('a volume that a controller deletes', () => {
     });
 
     for (const [what, prepare, overtake] of [
-      ['is made', () => Promise.resolve(), () => createSnapshot(store)],
+      ['is created', () => Promise.resolve(), () => createSnapshot(store)],
       [
-        'is tried again',
+        'is retried',
         async () => {
           await createSnapshot(store);
           await store.updateStatus(snapshots, snapshotKey, { status: 'Failed' });
@@ -112,7 +112,7 @@ describe('a volume that a controller deletes', () => {
         () => store.updateStatus(snapshots, snapshotKey, { status: 'Pending' }),
       ],
     ] as const)
-      it(`is judged again when a snapshot of it ${what} at the same time`, async () => {
+      it(`is not deleted, because of a conflict, when a snapshot of it ${what} at the same time`, async () => {
         await prepare();
         const failed = await deleteUnused(overtaken(overtake), await volume()).catch(
           (error: unknown) => error,

@@ -176,10 +176,10 @@ describe('a volume that was never provisioned', () => {
     expect(world.driver.calls).to.deep.equal(['provision', 'provision', 'delete']);
   });
 
-  describe('when the service that it was made for goes', () => {
+  describe('when its service is deleted', () => {
     const owned = { ...withToken, ownerService: 'default/s' };
 
-    it('goes too, instead of being Released, and is created again once the cause is removed', async () => {
+    it('is deleted too, instead of being Released, and is created again once the cause is removed', async () => {
       for (const reclaimPolicy of ['retain', 'delete'] as const) {
         await world.createService('s');
         await world.createVolume({ ...owned, reclaimPolicy });
@@ -193,7 +193,7 @@ describe('a volume that was never provisioned', () => {
       expect(await world.volume()).to.include({ status: 'Available', handle: 'h' });
     });
 
-    it('goes while it waits in Pending', async () => {
+    it('is deleted while it waits in Pending', async () => {
       await world.createService('s');
       await world.createVolume({ ownerService: 'default/s', source: { snapshot: 'none' } });
       expect(await world.volume()).to.include({ status: 'Pending' });
@@ -221,7 +221,7 @@ describe('a volume that was never provisioned', () => {
       expect(await world.volume()).to.include({ status: 'Available', handle: 'h' });
     });
 
-    it('goes where an earlier version left it Released without a handle', async () => {
+    it('is deleted where an earlier version left it Released without a handle', async () => {
       await world.createService('s');
       await world.createVolume(owned);
       await world.store.updateStatus(volumes, key, { status: 'Released', driver: '' });

@@ -26,7 +26,7 @@ describe('a volume that is restored from a snapshot', () => {
     await settle();
   };
 
-  it('is not made while it is smaller than the snapshot turned out to need, and says how large it has to be', async () => {
+  it('is not provisioned while it is smaller than the restore size of the snapshot, and reports the size that it needs', async () => {
     await world.createVolume({ source });
     expect(await volume()).to.include({ status: 'Pending', reason: 'SnapshotNotReady' });
     await ready();

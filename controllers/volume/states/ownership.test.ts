@@ -146,7 +146,7 @@ describe('a volume that another node owns', () => {
     expect(world.driver.calls).to.deep.equal([]);
   });
 
-  it('that was not made goes with a node that was taken out of the cluster', async () => {
+  it('without a handle is deleted once its node was removed from the cluster', async () => {
     world.driver.topologyKeys = ['svc.io/node'];
     await world.createVolume({ storageClassName: 'far' });
     await written({ status: 'Failed', reason: 'Internal', failureMessage: 'no' });
@@ -166,7 +166,7 @@ describe('a volume that another node owns', () => {
   }
 
   for (const status of ['Provisioning', 'Stalled'] as const)
-    it(`that was to be made, ${status}, and is deleted goes with a node that was taken out of the cluster`, async () => {
+    it(`in ${status} that is being deleted is removed once its node was removed from the cluster`, async () => {
       world.driver.topologyKeys = ['svc.io/node'];
       await world.createVolume({ storageClassName: 'far' });
       if (status === 'Stalled') await written({ status });
@@ -178,7 +178,7 @@ describe('a volume that another node owns', () => {
       expect(world.driver.calls).to.deep.equal([]);
     });
 
-  it('that was to be made is made elsewhere when its node was taken out of the cluster, or says why not', async () => {
+  it('in Provisioning is provisioned elsewhere once its node was removed from the cluster, or reports why not', async () => {
     world.driver.topologyKeys = ['svc.io/node'];
     await world.createVolume({ storageClassName: 'far' });
     await takeOut();
@@ -194,7 +194,7 @@ describe('a volume that another node owns', () => {
     });
   });
 
-  it('that was to be made waits for its node when that is there again right before it is given up', async () => {
+  it('in Provisioning waits for its node if that is recreated right before the volume fails', async () => {
     world.driver.topologyKeys = ['svc.io/node'];
     await world.createVolume({ storageClassName: 'far' });
     const isOfVolume = (operation: Operation): boolean =>
@@ -206,7 +206,7 @@ describe('a volume that another node owns', () => {
     });
     await takeOut();
     await report('Ready');
-    expect(await world.store.get(nodes, { name: 'far' }), 'it was there again').to.be.an('object');
+    expect(await world.store.get(nodes, { name: 'far' }), 'it was recreated').to.be.an('object');
     expect(await volume()).to.include({ status: 'Provisioning' });
     expect(begunAgain).to.equal(false);
   });
@@ -226,7 +226,7 @@ describe('a volume that another node owns', () => {
     expect(world.driver.calls).to.deep.equal([]);
   });
 
-  it('has copies that go without their data when its node was taken out of the cluster, and not before', async () => {
+  it('has snapshots that are removed without their data once its node was removed from the cluster, and not before', async () => {
     await placed();
     await copy();
     await world.store.updateStatus(snapshots, snapshotKey, { status: 'Ready', handle: 's' });
@@ -275,7 +275,7 @@ describe('a volume that another node owns', () => {
     expect((await volume()).attachments).to.have.length(1);
   });
 
-  it('is neither grown nor copied here while it is attached there, and is once it is detached', async () => {
+  it('is neither expanded nor copied here while it is attached there, and is both once it is detached', async () => {
     await world.createVolume();
     await written({ status: 'Bound', attachments: [away], boundNode: 'far' });
     const before = [...world.driver.calls];
@@ -310,7 +310,7 @@ describe('a volume that another node owns', () => {
     expect(world.driver.calls.filter((call) => call === 'expand')).to.have.length(1);
   });
 
-  it('is copied by its node, and released when the node is done', async () => {
+  it('is copied by its node, and released when the node has ended the copy', async () => {
     await placed();
     await copy();
     const { uid } = (await snapshot()).metadata;
@@ -339,7 +339,7 @@ describe('a volume that another node owns', () => {
     expect(world.driver.calls).to.deep.equal([]);
   });
 
-  it('is not copied when it is reserved by a node right before the copy is begun', async () => {
+  it('is not copied if it is reserved by a node right before the copy begins', async () => {
     await world.createVolume();
     const before = [...world.driver.calls];
     race.overtake(

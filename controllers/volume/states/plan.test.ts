@@ -44,9 +44,9 @@ const attachments = [{ claim: 'default/i', node: 'n', state: 'Attached' }] as co
 describe('volume plan', () => {
   const table: readonly [string, VolumeSituation, string][] = [
     ['V3 Pending starts', situation({ status: 'Pending' }), 'startProvisioning'],
-    ['Provisioning goes on after a crash', situation({ status: 'Provisioning' }), 'provision'],
+    ['Provisioning continues after a crash', situation({ status: 'Provisioning' }), 'provision'],
     [
-      'V9 deletion during provisioning finishes it first',
+      'V9 deletion during provisioning completes the provisioning first',
       situation({ status: 'Provisioning', deleting: true }),
       'provision',
     ],
@@ -71,22 +71,22 @@ describe('volume plan', () => {
       'reclaim',
     ],
     [
-      'V25 policy retain forgets',
+      'V25 policy retain removes the object without a driver call',
       situation({ status: 'Released', deleting: true, handle: 'h', reclaimPolicy: 'retain' }),
       'forget',
     ],
     [
-      'deletion of a Failed volume that no driver was asked to make calls none',
+      'deletion of a Failed volume for which no driver was called calls none',
       situation({ status: 'Failed', deleting: true }),
       'forget',
     ],
     [
-      'deletion of a Failed volume that a driver was asked to make asks it, whatever the policy',
+      'deletion of a Failed volume for which a driver was called calls it, regardless of the policy',
       situation({ status: 'Failed', deleting: true, driver: 'local', reclaimPolicy: 'retain' }),
       'reclaim',
     ],
     [
-      'V22 owner gone before anything was made: it goes',
+      'V22 owner gone before a driver was called: it is removed too',
       situation({ status: 'Failed', ownerService: 'default/s' }, { owner: 'gone' }),
       'abandon',
     ],
@@ -101,7 +101,7 @@ describe('volume plan', () => {
       'recheckLater',
     ],
     [
-      'V27 a Failed volume with a handle whose failure was not recorded is looked at',
+      'V27 a Failed volume with a handle whose failure was not recorded is probed',
       situation({ status: 'Failed', handle: 'h' }),
       'probe',
     ],
@@ -111,7 +111,7 @@ describe('volume plan', () => {
       'recheckLater',
     ],
     [
-      'V27 a lost volume is looked at when that is due, whatever failed before',
+      'V27 a lost volume is probed when that is due, regardless of earlier failures',
       situation(
         { status: 'Failed', handle: 'h', failedWith: 'old', reason: 'VolumeLost' },
         { probeDue: true },
@@ -119,7 +119,7 @@ describe('volume plan', () => {
       'probe',
     ],
     [
-      'V10 Failed is tried again on change',
+      'V10 Failed is retried when its inputs have changed',
       situation({ status: 'Failed', failedWith: 'old' }),
       'startProvisioning',
     ],
@@ -134,7 +134,7 @@ describe('volume plan', () => {
       'none',
     ],
     [
-      'V26 owner back takes it back',
+      'V26 owner recreated: it is no longer Released',
       situation({ status: 'Released', ownerService: 'default/s', handle: 'h' }),
       'takeBack',
     ],
@@ -152,7 +152,7 @@ describe('volume plan', () => {
       'none',
     ],
     [
-      'a volume nobody made for a service stays',
+      'a volume without an owner service stays',
       situation({ status: 'Available' }, { owner: 'gone' }),
       'none',
     ],

@@ -214,7 +214,7 @@ describe('transitions of a volume', () => {
     'V23 Failed deleted': async (world) => {
       await failing(world, { provision: 'PermissionDenied' });
       await world.deleteVolume();
-      expect(count(world, 'delete'), 'what a try may have made').to.equal(1);
+      expect(count(world, 'delete'), 'what an attempt may have created').to.equal(1);
     },
     'V24 Released deleteFailed': async (world) => {
       world.driver.failsOn = { delete: 'PermissionDenied' };

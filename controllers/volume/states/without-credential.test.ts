@@ -44,7 +44,7 @@ describe('a volume whose calls get no credential', () => {
     }[kind];
   };
 
-  it('stays under its own retain while its creation has no known end, and what was made is deleted later', async () => {
+  it('stays under its own retain while its creation has no known end, and the created resource is deleted later', async () => {
     world.driver.slow = { provision: 1_000 };
     await world.createVolume({ reclaimPolicy: 'retain' });
     world.driver.made.add((await volume()).metadata.uid);

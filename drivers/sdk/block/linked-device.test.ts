@@ -66,7 +66,7 @@ describe('the device of a volume, found by its link', () => {
       expect(await device().isReady()).to.equal(true);
     });
 
-  it('is named with the way out if the volume is mounted: by its link if that is wrong, and by its state otherwise', async () => {
+  it('is named with the remedy if the volume is mounted: by its link if that is wrong, and by its state otherwise', async () => {
     const said = async () => (await device().mountedUnready('volume 7')).message;
     await show('vpd_pg80', page80(serial));
     await show('state', 'offline\n');

@@ -79,7 +79,7 @@ const secrets = ((): readonly string[] => {
 })();
 
 describe('a secret in an answer', () => {
-  it('is one of more than a hundred, with characters that are quoted', () => {
+  it('is one of more than a hundred in these tests', () => {
     expect(secrets).to.have.length.above(100);
   });
 
@@ -111,7 +111,7 @@ describe('a secret in an answer', () => {
             }
     });
 
-  it('is not what only looks like it', () => {
+  it('is not found in a text that only resembles it', () => {
     expect(redacted('abcdefg', ['abcdefgh'])).to.equal('abcdefg');
     expect(redacted('a%20b%20c%20d', ['a-b-c-d-'])).to.equal('a%20b%20c%20d');
     expect(redacted('YWJj', ['abc'])).to.equal('YWJj');

@@ -21,7 +21,7 @@ describe('holders from several sources', () => {
     expect(String(asked)).to.contain('unreadable');
   });
 
-  it('are never ended if it is the first process, in whose mount namespace the machine has the mount', () => {
+  it('of which one is process 1: the remedy is to unmount, not to end the process', () => {
     const mount = { type: 'mount', command: 'systemd', target: '/data/v', here: false } as const;
     expect(describeHolders([{ ...mount, pid: 1 }])).to.contain(
       'unmount it there (nsenter --target 1 --mount umount /data/v)',

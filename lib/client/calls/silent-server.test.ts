@@ -44,7 +44,7 @@ describe('a server that accepts connections and does not answer', () => {
     return undefined;
   };
 
-  it('holds a read for its deadline, and not again for each attempt', async () => {
+  it('delays a read by its deadline once, not for each attempt', async () => {
     using client = new ApiClient({ ...api, server, token: 't', timeoutMs, retry: { attempts: 4 } });
     let repeated = 0;
     const onLostAnswer = (): void => void (repeated += 1);
@@ -55,7 +55,7 @@ describe('a server that accepts connections and does not answer', () => {
     expect(repeated).to.equal(0);
   });
 
-  it('holds a stream for the time of a connection', async () => {
+  it('ends a stream after the time limit of a connection', async () => {
     const error = StatusError.from(await failed());
     expect([error.code, error.message]).to.deep.equal([
       'Unavailable',

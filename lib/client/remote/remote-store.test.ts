@@ -227,7 +227,7 @@ describe('a store in another process', () => {
       await informer.close();
     }).timeout(180_000);
 
-    it('an effect uses the idempotency key of the new store, not the remembered one', async () => {
+    it('an effect uses the idempotency key of the new store, not that of the earlier one', async () => {
       const store = await house.connect();
       const keys: string[] = [];
       let fail = true;
@@ -265,7 +265,7 @@ describe('a store in another process', () => {
     }).timeout(180_000);
   });
 
-  it('a deposed leader that still believes that it leads is refused inside the commit, over gRPC', async () => {
+  it('a leader that has not noticed its loss yet is refused inside the commit, over gRPC', async () => {
     const one = new FakeClock();
     const two = new FakeClock();
     const run = async (identity: string, clock: FakeClock) => {

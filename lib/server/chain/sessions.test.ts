@@ -101,7 +101,6 @@ describe('sessions', () => {
     const refused = 'TooManyStreams';
     expect(outcomes).to.deep.equal([...open, refused, 'open', 'open', 'open', 'open', refused]);
     // They have no reader, and their sources are freed nevertheless.
-    // They have no reader, and their sources are freed nevertheless.
     expect(freed).to.deep.equal(['flooder 5', 'flooder 4', 'flooder 3', 'flooder 2']);
     const next = flood[2]?.next().catch((error: unknown) => StatusError.from(error).reason);
     expect(await next).to.equal(refused);

@@ -32,7 +32,7 @@ describe('socket of the holder', () => {
     for (const name of ['first', 'second']) await writeFile(join(store, `${name}.cjs`), '');
     await symlink(store, join(directory, 'linked'));
     const { resolve } = createRequire(join(directory, 'program.cjs'));
-    // The loader remembers the folders above. Of these it does not ask the system again what they are.
+    // The loader caches the types of the folders above, and does not read them again.
     expect(resolve('./packages/first.cjs')).to.equal(join(store, 'first.cjs'));
     await abandonSocket(join(directory, 'holder'));
     const socket = await holdSocket(directory, 'this test');

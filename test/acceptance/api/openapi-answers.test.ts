@@ -127,7 +127,7 @@ describe('responses of a daemon, compared with its OpenAPI document', function (
     }
   }
 
-  it('each operation has its own summary, and the server of the document is the called one', () => {
+  it('each operation has a summary, and the server of the document is the called one', () => {
     const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
     const summaries = operations.map(({ summary }) => summary ?? '');
     for (const [at, { operationId }] of operations.entries())

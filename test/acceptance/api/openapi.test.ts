@@ -52,7 +52,7 @@ const custom: Readonly<Record<string, { readonly body?: object; readonly status:
     status: 200,
   },
   ExecService_Run: { body: { command: ['true'] }, status: 412 },
-  // The images of node fix are not those of this daemon.
+  // Node fix is not the node of this daemon.
   ImageService_List: { status: 412 },
   ImageService_Prune: { body: {}, status: 412 },
   InstanceService_Restart: { body: {}, status: 200 },
@@ -115,7 +115,7 @@ describe('the OpenAPI document and the server', function () {
     expect((await daemon.rest('GET', '/v1/openapi.json', undefined, null)).status).to.equal(401);
   });
 
-  it('describes every operation', () => {
+  it('has a description of every operation', () => {
     for (const { path, method, operation } of operations())
       expect(operation, `${method} ${path}`).to.have.property('description');
   });
@@ -197,7 +197,7 @@ describe('the OpenAPI document and the server', function () {
     }
   });
 
-  it('every stream is documented as one', async () => {
+  it('each stream that GET opens has a documented content type', async () => {
     const streams = operations().filter(
       ({ operation }) => !operation.responses['200']?.content?.['application/json'],
     );
@@ -229,7 +229,7 @@ describe('the OpenAPI document and the server', function () {
       requireSchema(query, operation, label);
       if (!operation.requestBody) continue;
       const field = await daemon.rest(method.toUpperCase(), at, { colour: 'red' });
-      // Absent values are not checked.
+      // An update may first report that the object does not exist.
       const least = /UpdateStatus|_Update/.test(operation.operationId) ? [400, 404] : [400];
       expect(least, `${label}: ${JSON.stringify(field.body)}`).to.include(field.status);
       requireSchema(field, operation, label);

@@ -146,7 +146,7 @@ describe('the typed client', function () {
   const key = (name: string) => ({ namespace: 'default', name });
   const configmap = (name: string) => ({ ...key(name), labels: {}, data: {}, version: 0 });
 
-  it('has a client for every kind, with its scope', async () => {
+  it('has a client for every kind, which lists its objects', async () => {
     for (const kind of allKinds) {
       const resource = client[kind.plural as 'volumes'];
       expect(resource, kind.plural).to.be.an('object');
@@ -164,7 +164,7 @@ describe('the typed client', function () {
     expect(failed).to.equal('NotFound');
   });
 
-  it('iterates page by page, over all objects of one revision', async () => {
+  it('iterates page by page over all objects', async () => {
     for (let n = 0; n < 7; n += 1) await client.configmaps.create(configmap(`page-${n}`));
     const small = client.api.resource(allKinds.find((k) => k.kind === 'Configmap') as never, {
       pageSize: 2,

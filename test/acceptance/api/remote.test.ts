@@ -24,7 +24,7 @@ describe('a remote client', function () {
   this.timeout(180_000);
   let daemon: TestDaemon;
   let client: ApiClient;
-  /** Requested tokens, and whether another one was required. */
+  /** For each requested token whether a new one was required. */
   let asked: boolean[];
   let token: string;
 
@@ -72,7 +72,7 @@ describe('a remote client', function () {
     expect(await remote.get(key)).to.equal(undefined);
   });
 
-  it('lists page by page, in every namespace', async () => {
+  it('lists page by page, without a namespace', async () => {
     const bodies = Array.from({ length: 7 }, (_, n) => ({
       namespace: 'default',
       name: `paged-${n}`,

@@ -134,7 +134,7 @@ describe('writes to a running daemon', () => {
     await daemon.ok('POST', '/v1/namespaces/full/volumes', good);
     expect((await daemon.rest('DELETE', '/v1/namespaces/full')).status).to.equal(412);
     await daemon.ok('DELETE', '/v1/namespaces/full?cascade=true');
-    await eventually('the namespace to go', async () => {
+    await eventually('the namespace to be gone', async () => {
       const { status: code } = await daemon.rest('GET', '/v1/namespaces/full');
       return code === 404;
     });
@@ -148,7 +148,7 @@ describe('writes to a running daemon', () => {
 
   const serviceRefusals: readonly [string, object, RegExp][] = [
     [
-      'rule 1: claim and claimTemplate',
+      'rule 1: neither claim nor claimTemplate',
       { volumes: [{ name: 'a', mountPath: '/a' }] },
       /exactly one of claim/,
     ],
@@ -300,7 +300,7 @@ describe('writes to a running daemon', () => {
     });
   });
 
-  it('prod and production never see each other', async () => {
+  it('the volumes of prod and production are separate in lists, watches and handles', async () => {
     for (const name of ['prod', 'production']) {
       await daemon.ok('POST', '/v1/namespaces', { name });
       await daemon.ok('POST', `/v1/namespaces/${name}/volumes`, { ...good, labels: { in: name } });

@@ -33,7 +33,7 @@ describe("attempts of a node's token other than status writes of volumes", funct
         object: JSON.stringify({ name: here, labels: { far: 'away' } }),
       }),
     ],
-    'whether its node takes instances': async (here) => [
+    'unschedulable of its node': async (here) => [
       await caller.refusal('PUT', `/v1/nodes/${here}`, { name: here, unschedulable: true }),
       await caller.transact({
         type: 'OVERWRITE',

@@ -162,7 +162,7 @@ describe("a separate agent process with its node's token", function () {
 
     await daemon.ok('DELETE', `${base}/services/first`);
     await eventually(
-      'the instance to go',
+      'the instance to be gone',
       async () => (await daemon.rest('GET', `${base}/instances/first-0`)).status === 404,
       90_000,
     ).catch(async (error: unknown) => {
@@ -206,7 +206,7 @@ describe("a separate agent process with its node's token", function () {
     await beats();
     await daemon.ok('DELETE', `${base}/services/shared`);
     await eventually(
-      'the instance to go',
+      'the instance to be gone',
       async () => (await daemon.rest('GET', `${base}/instances/shared-0`)).status === 404,
       90_000,
     );
@@ -250,7 +250,7 @@ describe("a separate agent process with its node's token", function () {
     expect(again.pid).to.not.equal(pid);
     await daemon.ok('DELETE', `${base}/services/forced`);
     await eventually(
-      'the instance to go',
+      'the instance to be gone',
       async () => (await daemon.rest('GET', `${base}/instances/forced-0`)).status === 404,
       90_000,
     );
@@ -280,7 +280,7 @@ describe("a separate agent process with its node's token", function () {
     expect(alive(Number(pid)), 'while the agent is gone').to.equal(true);
     await agent.run();
     await eventually(
-      'the instance to go',
+      'the instance to be gone',
       async () => (await daemon.rest('GET', `${base}/instances/lost-0`)).status === 404,
       90_000,
     );

@@ -325,7 +325,7 @@ describe('storage through the API of a running daemon', function () {
       ['a size without a limit', { size: `${'9'.repeat(400)}Ei` }],
       ['a negative size', { size: '-1Gi' }],
       ['zero', { size: '0' }],
-      ['an exponent that explodes', { size: '1e999' }],
+      ['an exponent beyond the maximum', { size: '1e999' }],
       ['no size at all', { size: '' }],
       ['path traversal in a parameter', { parameters: { backing: '../../../etc/passwd' } }],
       ['a parameter the driver does not know', { parameters: { '../x': 'y' } }],

@@ -194,7 +194,7 @@ describe('containers that a user of the engine changes by hand', function () {
     expect(started).to.equal('');
     await daemon.ok('POST', `${base}/instances/once-0:restart`);
     await eventually(
-      'the run that was asked for',
+      'the requested run',
       () => engine.docker('ps', '--all', '--quiet', '--filter=exited=3') !== '',
       120_000,
     );

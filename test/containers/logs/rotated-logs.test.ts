@@ -91,9 +91,9 @@ describe('the log of a container that the engine rotates', function () {
 
   for (const [what, count] of [
     ['all of it', 27_000],
-    ['what the engine kept, after a line that says so', 74_000],
+    ['what the engine kept, with a line about the removed output', 74_000],
   ] as const)
-    it(`gives a follower that paused meanwhile ${what}`, async () => {
+    it(`a follower that paused meanwhile receives ${what}`, async () => {
       const id = await started(`${numbered(1, count)}; exec sleep 600`);
       const stop = new AbortController();
       const lines: LogLine[] = [];

@@ -120,7 +120,7 @@ for (const [who, uid] of [
       for (const name of ['of-root', 'of-another']) await told(name, both, 'third-passwordc\n');
     });
 
-    it('that were removed by hand are written again, and a removed directory is reported', async () => {
+    it('that another program removed are written again, and a removed directory is reported', async () => {
       const { body } = await daemon.rest('GET', `${base}/instances/of-another-0`);
       const { uid: id } = body.metadata as { uid: string };
       const folder = join(dataFilesDirectory(daemon.data), id);
@@ -146,7 +146,7 @@ for (const [who, uid] of [
       );
     });
 
-    it('are on no disk of kedged or of the engine, and go with their instances', async () => {
+    it('are on no disk of kedged or of the engine, and are removed with their instances', async () => {
       const disks = [daemon.home, engine.directory];
       const found = spawnSync('grep', ['-rlsE', '(first|second|third)-password', ...disks], {
         encoding: 'utf8',

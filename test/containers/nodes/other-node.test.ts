@@ -67,7 +67,7 @@ describe('containers and images of a node whose agent is another process', funct
       yield { start: { node } };
       for (let at = 0; at < given.length; at += 250_000)
         yield { data: given.subarray(at, at + 250_000).toString('base64') };
-      // The rest never comes.
+      // The rest is never sent.
       await once(end.signal, 'abort');
     }
     const answers = client.api.duplex('ImageService.Load', half(), end.signal);
@@ -86,7 +86,7 @@ describe('containers and images of a node whose agent is another process', funct
     ]);
   });
 
-  it('run from an image that was loaded there, with their output and commands', async () => {
+  it('an image that was loaded there runs: kedge logs prints its output, kedge exec runs a command in it', async () => {
     await daemon.ok('POST', `${base}/services`, {
       ...{ name: 'app', image: 'kedge-test/far:1', terminationGracePeriodSeconds: 0 },
       command: ['sh', '-c', 'n=0; while :; do n=$((n+1)); echo line $n; sleep 1; done'],
@@ -123,7 +123,7 @@ describe('containers and images of a node whose agent is another process', funct
     expect([pruned.code, pruned.stdout]).to.deep.equal([0, '0 images removed, 0 B\n']);
   });
 
-  it('a killed agent leaves no command behind, and the commands of others continue', async () => {
+  it('the command of a killed agent is ended once the agent runs again, and the commands of others continue', async () => {
     const sleeps = (seconds: string): number =>
       engine
         .docker('top', String(container), '-o', 'pid,args')
@@ -142,7 +142,7 @@ describe('containers and images of a node whose agent is another process', funct
     await eventually('both commands', () => sleeps('7001') + sleeps('7002') === 2, 60_000);
     await agent.end('SIGKILL');
     await ended;
-    expect(sleeps('7002'), 'kept by the engine').to.equal(1);
+    expect(sleeps('7002'), 'while the agent is down').to.equal(1);
     await agent.run();
     await eventually('the command to end', () => sleeps('7002') === 0, 60_000);
     expect(sleeps('7001'), 'of others').to.equal(1);

@@ -64,7 +64,7 @@ describe('an agent that is stopped by a signal, with a container on a block volu
   const bodyOf = async (path: string): Promise<Record<string, unknown>> =>
     (await daemon.rest('GET', `${base}/${path}`)).body;
 
-  it('keeps the volume attached and written, whatever is deleted meanwhile, until it runs again', async () => {
+  it('keeps the volume attached and written after the service is deleted, until it runs again', async () => {
     await daemon.ok('POST', `${base}/services`, {
       ...{ name: 'db', image: busyboxImage, terminationGracePeriodSeconds: 0 },
       command: ['sh', '-c', 'n=0; while :; do n=$((n+1)); echo $n >/data/n; sync; sleep 0.2; done'],
@@ -100,7 +100,7 @@ describe('an agent that is stopped by a signal, with a container on a block volu
     );
     const from = count();
     await daemon.ok('DELETE', `${base}/services/db`);
-    // Its own node's calls: a server that detaches for a silent node would do it within some seconds.
+    // The agent of the node detaches. A server that detached for a silent node would do so within the twelve seconds below.
     const volume = String((await daemon.list(`${base}/volumes`))[0]?.name);
     const unforced = await daemon.rest('POST', `${base}/volumes/${volume}:detach`, {});
     expect(unforced.status, JSON.stringify(unforced.body)).to.not.equal(200);

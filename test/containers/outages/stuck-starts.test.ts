@@ -74,7 +74,7 @@ describe('a start that a real engine does not continue', function () {
     );
 
   /**
-   * Suspends the only shim of the engine during its start. It then answers containerd as little as one whose start an
+   * Suspends the only shim of the engine during its start. It then does not answer containerd, like a shim whose start an
    * engine left behind. It is suspended once its starter has ended: the kernel sends SIGHUP to a process group with a
    * suspended process when its last parent outside the group ends, and the shim would end by it.
    */
@@ -97,7 +97,7 @@ describe('a start that a real engine does not continue', function () {
     return shim;
   };
 
-  it('is freed by the end of its processes and repeated as the same run, and others start meanwhile', async () => {
+  it('is repeated without a counted restart once its processes are killed, and others start meanwhile', async () => {
     await create('stuck');
     const shim = await suspendedShim();
     const suspendedAt = Date.now();

@@ -10,7 +10,7 @@ describe('the version of the engine API', () => {
     ['1.44', '1.52', '1.44'],
     ['1.24', '1.100', '1.44'],
   ] as const)
-    it(`is ${common} with an engine that speaks ${minApiVersion} to ${apiVersion}`, () => {
+    it(`is ${common} with an engine that supports ${minApiVersion} to ${apiVersion}`, () => {
       expect(commonVersion({ version, apiVersion, minApiVersion })).to.equal(common);
     });
 

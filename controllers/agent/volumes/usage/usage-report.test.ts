@@ -17,7 +17,7 @@ function use(usedBytes: bigint, more: Partial<VolumeUse> = {}, inodes = 10n): Vo
   return { fileSystem, isOwn: true, ...more };
 }
 
-describe('the use of a volume', () => {
+describe('the usage of a volume', () => {
   it('is written at first, and then if it changed by more than a hundredth of the total', () => {
     const first = usageChange(volume, use(500n), now);
     expect(first).to.deep.equal({
