@@ -1,5 +1,5 @@
 import { type DriverError, type DriverErrorKind, errorClasses } from '@kedge/driver-sdk';
-import { credentialAbsent } from '@kedge/driver-sdk/messages';
+import { credentialAbsent, operationUnobserved } from '@kedge/driver-sdk/messages';
 import { inputMessages } from '../messages/inputs.js';
 import type { ControllerPolicy } from '../policy/policy.js';
 import type { VolumeEvent } from '../volume/states/phases.js';
@@ -62,11 +62,19 @@ export function isAboutCaller(answer: Answer): boolean {
 }
 
 /**
+ * Whether the provider has accepted an operation and now refuses a look at it, for the credential or for a missing right.
+ * Drivers report that as a Timeout, because the outcome is unknown.
+ */
+export function isUnobserved({ outcome, message }: Answer): boolean {
+  return outcome === 'Timeout' && operationUnobserved.isIn(message);
+}
+
+/**
  * Whether the end of an accepted deletion may never be read after an answer, because the account is closed or a right is
- * gone. A rate limit ends.
+ * gone: the answer is a refusal, or {@link isUnobserved}. A rate limit ends.
  */
 export function isUnreadable(answer: Answer): boolean {
-  return isAboutCaller(answer) && answer.outcome !== 'Throttled';
+  return isUnobserved(answer) || (isAboutCaller(answer) && answer.outcome !== 'Throttled');
 }
 
 /** Whether the answer of a call confirms that this call did nothing. */

@@ -7,7 +7,12 @@ import {
   type Result,
 } from 'kedge';
 import { type DriverErrorKind, errorClasses, isPending } from '@kedge/driver-sdk';
-import { hasNoCredential, isAboutCaller, isUnreadable } from '../../provisioned/failure.js';
+import {
+  hasNoCredential,
+  isAboutCaller,
+  isUnobserved,
+  isUnreadable,
+} from '../../provisioned/failure.js';
 import { hasOpenDeletion, releaseObject } from '../../provisioned/operations.js';
 import { driverErrorOf } from '../../provisioned/retries.js';
 import { isDeletionAbandoned } from '../../messages/abandoned-deletion.js';
@@ -82,8 +87,9 @@ export class Removal {
       const isOpen =
         (isGoing && hasNoCredential(answer)) ||
         (isAboutCaller(answer) && (await hasOpenDeletion(operations)));
+      const isLocked = isOpen || isUnobserved(answer);
       const isCluster = this.#effects.part === 'cluster';
-      if (isOpen && isCluster && isUnreadable(answer) && isDeletionAbandoned(snapshot)) {
+      if (isLocked && isCluster && isUnreadable(answer) && isDeletionAbandoned(snapshot)) {
         this.#effects.options.logger.warn(
           'snapshot removed by its annotation, although the end of its deletion is not known: the copy may be at the provider',
           { snapshot: keyString(snapshot), handle: snapshot.handle ?? '', error: text },

@@ -226,7 +226,7 @@ export class Reclaim {
       isRefused(answer) && (await mayStillDelete(volume, isOpen, answer, operations));
     const left = { volume: keyString(volume), handle: volume.handle ?? '', error: message };
     const mayEnd = this.#effects.part === 'cluster' && isUnreadable(answer);
-    if (isLocked && mayEnd && isDeletionAbandoned(volume)) {
+    if ((isLocked || !isRefused(answer)) && mayEnd && isDeletionAbandoned(volume)) {
       this.#effects.options.logger.warn(abandonedVolume, left);
       return this.release(volume, request);
     }

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { makeServiceAccount } from '../cloud4/service-account.js';
 import type { Token } from '../core/machine.js';
 import { actionOf, type WireRequest } from '../core/wire.js';
 import { driverNames } from '../sweep/emulated-cloud.js';
@@ -14,6 +15,8 @@ const kinds = {
 /** Providers whose nodes may have a credential without a parameter. */
 const ofNodes: readonly string[] = ['cloud3', 'cloud4'];
 const annotation = 'svc.io/abandon-deletion';
+/** A key that the provider does not know any more. */
+const closedAccount = makeServiceAccount('sa-closed', { permissions: [] }).credentialsJSON;
 
 for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
   for (const kind of kinds[provider])
@@ -68,10 +71,13 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
       const pass = async (): Promise<void> => {
         for (let step = 0; step < 120; step += 1) await cloud.world.advance(10_000);
       };
-      const reasons = ['PermissionDenied', 'CredentialsRejected', 'Unavailable'];
-      /** Deletes the object; the answer of the executed deletion is lost, and then nothing can be read. */
-      const unreadable = async (end: () => Promise<void>): Promise<void> => {
-        cloud.emulator.faults.add({ on: isDeletion, fault: { type: 'lostReply' } });
+      const reasons = ['PermissionDenied', 'CredentialsRejected', 'Unavailable', 'Timeout'];
+      /**
+       * Deletes the object, and then nothing can be read.
+       * @param isLost whether the answer of the executed deletion is lost, so that its operation is not known
+       */
+      const unreadable = async (end: () => Promise<void>, isLost = true): Promise<void> => {
+        if (isLost) cloud.emulator.faults.add({ on: isDeletion, fault: { type: 'lostReply' } });
         await cloud.remove(path);
         const asked = async (): Promise<boolean> => {
           const { call, outcome } = ((await cloud.get(path))?.['lastOperation'] ?? {}) as {
@@ -109,6 +115,17 @@ for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
         await unreadable(revoke);
         await ends(provider === 'cloud4');
       });
+
+      if (provider === 'cloud4')
+        for (const [what, end] of [
+          ['a right is gone', revoke],
+          ['the account is closed', (): Promise<void> => cloud.secret('cloud', closedAccount)],
+        ] as const)
+          it(`once ${what}, and the operation is known: an annotation removes the object`, async () => {
+            await unreadable(end, false);
+            expect(await cloud.get(path)).to.include({ reason: 'Timeout' });
+            await ends(true);
+          });
 
       it('goes on if the right returns, also with the annotation of another object', async () => {
         await unreadable(revoke);
