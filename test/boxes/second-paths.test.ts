@@ -197,6 +197,49 @@ for (const who of everybody)
     });
   });
 
+describe('the directory of a private path in the sandbox of root', function () {
+  this.timeout(60_000);
+  let daemon: BoxDaemon;
+
+  before(function () {
+    requireDevices(this);
+  });
+  beforeEach(async () => {
+    daemon = await BoxDaemon.start('root', (base) => ({
+      hiddenDirectories: ['data', 'conf/tokens'].map((path) => join(base, path)),
+    }));
+    await mkdir(join(daemon.base, 'conf/tokens'), { recursive: true });
+    await writeFile(join(daemon.base, 'conf/other'), 'public\n');
+  });
+  afterEach(() => daemon.close());
+
+  /** What another user reads in the directory with this mode and group. */
+  async function read(mode: number, group: number): Promise<string> {
+    await chown(join(daemon.base, 'conf'), 0, group);
+    await chmod(join(daemon.base, 'conf'), mode);
+    const command = [
+      '/bin/sh',
+      '-c',
+      'cat "$1"; echo tried',
+      'sh',
+      join(daemon.base, 'conf/other'),
+    ];
+    await daemon.run(command, { user: '12345:23456' });
+    await eventually('the attempt', async () => (await daemon.log()).includes('tried'));
+    return daemon.log();
+  }
+
+  it('can be entered by those who can enter it on the host', async () => {
+    expect(await read(0o750, 23_456)).to.contain('public');
+  });
+
+  it('can be entered by nobody else', async () => {
+    expect(await read(0o750, 0))
+      .to.contain('Permission denied')
+      .and.not.contain('public');
+  });
+});
+
 for (const who of everybody)
   describe(`the directory of a private file does not prevent the start of a process workload of ${who}`, function () {
     this.timeout(60_000);

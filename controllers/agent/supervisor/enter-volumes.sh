@@ -3,10 +3,10 @@
 # /.host. On the host it creates files and directories in the folder of the run, and the missing directories of a
 # subPath in a volume.
 #
-# Reads $directory, $hidden and $newline. enter.sh sets $ours, $made and $volumes to nothing before.
+# Reads $directory, $user, $hidden and $newline. enter.sh sets $ours, $made and $volumes to nothing before.
 # Sets $volumes to the targets of the volumes that were mounted, $made to the directories that own_directory covered,
-# last first, $ours to the devices of the root and of these, and $programs. Uses $existing, $device, $entry, $name,
-# $before, $inside, $part, $place, $line, $said and $searched, and the descriptors 3 and 5.
+# last first, $ours to the devices of the root and of these, and $programs. Uses $existing, $device, $entry, $entries,
+# $name, $before, $inside, $parent, $part, $place, $line, $rights, $said and $searched, and the descriptors 3 and 5.
 
 # Makes directory $1 exist without writing to the host or a volume: the deepest directory that exists is
 # covered by a tmpfs that shows the same entries, unless it is ours already.
@@ -24,12 +24,13 @@ provide() {
     fi
     ;;
   esac
-  own_directory "$existing" || fail "$said"
+  own_directory "$existing" mode=0755 || fail "$said"
   mkdir -p "$1"
 }
 
 # Covers directory $1, a path without links, with a tmpfs that shows the same entries, unless it is ours already. Files of
-# the daemon are empty there. Fails, and sets $said, if an entry is removed meanwhile.
+# the daemon are empty there. $2 has its mode and owner as options of mount. Fails, and sets $said, if an entry is removed
+# meanwhile, or if it can't have this owner.
 own_directory() {
   existing=$1
   device=$(stat -c %d "$existing") || fail "$existing"
@@ -37,7 +38,7 @@ own_directory() {
   case " $ours " in *" $device "*) return ;; esac
   # Made elsewhere and moved: mount(8) would skip the entries that are mount points, such as volumes, as mounted already.
   [ -d /.made ] || mkdir /.made
-  said=$(mount -t tmpfs -o mode=0755,size=16m kedge /.made 2>&1) || fail "$said"
+  said=$(mount -t tmpfs -o "$2,size=16m" kedge /.made 2>&1) || return 1
   make_entries "$existing" /.made
   exec 3>"/.host$directory/covered"
   set +f
@@ -80,7 +81,10 @@ own_private_directory() {
   for entry in "$parent"/*; do entries=$((entries + 1)); done
   set -f
   [ "$entries" -le 100 ] || return 0
-  own_directory "$parent" || own_directory "$parent" || own_directory "$parent" || :
+  # Who can't enter it on the host can't enter it here. All processes of an ordinary user's workload are of this user.
+  rights=mode=0755
+  [ "$user" != 0 ] || rights=$(stat -c 'mode=0%a,uid=%u,gid=%g' "$parent") || return 0
+  own_directory "$parent" "$rights" || own_directory "$parent" "$rights" || own_directory "$parent" "$rights" || :
 }
 
 # Changes into directory $2 inside directory $1 of the host, one component at a time, and creates missing components.
