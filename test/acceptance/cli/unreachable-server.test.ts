@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -40,6 +42,7 @@ describe('a command whose server is unreachable', function () {
   const commands: readonly (readonly string[])[] = [
     ['get', 'volumes'],
     ['describe', 'volume', 'data'],
+    ['why', 'volume/data'],
     ['cast', 'object.yaml'],
     ['whoami'],
     ['events'],
@@ -81,4 +84,27 @@ describe('a command whose server is unreachable', function () {
       clearTimeout(timer);
       expect(done).to.not.equal('late');
     });
+
+  it('connects as often for kedge why as for kedge get', async () => {
+    let connections = 0;
+    const server = createServer((socket) => {
+      connections += 1;
+      socket.destroy();
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const counts: number[] = [];
+    for (const words of [
+      ['get', 'volume/data'],
+      ['why', 'volume/data'],
+    ]) {
+      connections = 0;
+      const { code } = await run(address, words);
+      expect(code).to.not.equal(0);
+      counts.push(connections);
+    }
+    server.close();
+    expect(counts[0]).to.be.greaterThan(1);
+    expect(counts[1]).to.equal(counts[0]);
+  });
 });

@@ -35,7 +35,7 @@ export async function why(
   const client = await connect();
   let shown = 0;
   try {
-    const stale = await staleStates();
+    let stale: ReturnType<typeof staleStates> | undefined;
     await forEachTarget(targets, async ({ kind, name }) => {
       const request = { ...scopeOf(kind, namespace), name };
       const object = await client.call(methodFor(kind, 'Get'), request);
@@ -52,7 +52,8 @@ export async function why(
         status: textOf(object, 'status') || 'Pending',
         explanation: await explainRemote(client, subject),
         lastCall: lastCallOf(object),
-        stale,
+        // After the object, so that a server that does not answer is not waited for twice.
+        stale: await (stale ??= staleStates()),
       };
       if (shown > 0) print(format === 'yaml' ? '---' : '');
       shown += 1;
