@@ -60,23 +60,24 @@ describe('a node that is Ready and sends no heartbeats', () => {
     );
   });
 
-  it('has the full time again after the store was full, which refuses heartbeats too', async () => {
-    await store.create(nodes, { name: 'n' });
-    await store.updateStatus(nodes, { name: 'n' }, { status: 'Ready' });
-    const error = new StatusError({
-      code: 'ResourceExhausted',
-      reason: 'DiskFull',
-      message: 'full',
+  for (const state of ['full', 'poisoned'] as const)
+    it(`has the full time again after the store was ${state}, which refuses heartbeats too`, async () => {
+      await store.create(nodes, { name: 'n' });
+      await store.updateStatus(nodes, { name: 'n' }, { status: 'Ready' });
+      const error = new StatusError({
+        code: 'ResourceExhausted',
+        reason: 'DiskFull',
+        message: state,
+      });
+      health = { state, error };
+      await clock.advance(3 * defaultPolicy.nodeSilentMs);
+      health = { state: 'serving' };
+      const { heartbeatMs, nodeSilentMs } = defaultPolicy;
+      await clock.advance(nodeSilentMs - heartbeatMs - 1_000);
+      expect((await store.get(nodes, { name: 'n' }))?.status).to.equal('Ready');
+      await clock.advance(heartbeatMs + 2_000);
+      expect((await store.get(nodes, { name: 'n' }))?.status).to.equal('NotReady');
     });
-    health = { state: 'full', error };
-    await clock.advance(3 * defaultPolicy.nodeSilentMs);
-    health = { state: 'serving' };
-    const { heartbeatMs, nodeSilentMs } = defaultPolicy;
-    await clock.advance(nodeSilentMs - heartbeatMs - 1_000);
-    expect((await store.get(nodes, { name: 'n' }))?.status).to.equal('Ready');
-    await clock.advance(heartbeatMs + 2_000);
-    expect((await store.get(nodes, { name: 'n' }))?.status).to.equal('NotReady');
-  });
 
   it('has the full time again if it was recreated', async () => {
     await store.create(nodes, { name: 'n' });

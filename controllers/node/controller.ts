@@ -53,15 +53,15 @@ class NodeReconciler {
     const at = node.lastHeartbeatAt ?? '';
     const { uid } = node.metadata;
     let last = this.#last.get(name);
-    // A full store refuses heartbeats too, so that the silence begins once it accepts them.
-    const isFull = store.health().state === 'full';
-    if (last?.at !== at || last.uid !== uid || isFull) {
+    // A store that is full, or whose write failed, refuses heartbeats too: the silence begins once it accepts them.
+    const isRefusing = store.health().state !== 'serving';
+    if (last?.at !== at || last.uid !== uid || isRefusing) {
       last = { uid, at, seenAt: now };
       this.#last.set(name, last);
     }
     const leftMs = last.seenAt + policy.nodeSilentMs - now;
     if (leftMs <= 0) return this.#silent(node, context);
-    // At the interval of heartbeats, so that a short time in which the store is full is noticed.
+    // At the interval of heartbeats, so that a short time in which the store refuses writes is noticed.
     return requeueAfter(Math.min(leftMs, policy.heartbeatMs));
   }
 
