@@ -164,12 +164,15 @@ describe("objects that a node's token can't access", () => {
     expect(reaches('effectrecords', record(leaving, others))).to.equal(false);
   });
 
-  it('include events in another namespace than that of their object', () => {
+  it('include events in another namespace than that of their object, and deletions of its own', () => {
     const event = (namespace: string): ApiObject => {
       const regarding = { kind: 'Instance', namespace: 'default', name: 'here-0' };
       return { ...named('e'), namespace, regarding } as ApiObject;
     };
-    expect(reaches('events', event('default'), 'create')).to.equal(true);
+    for (const verb of ['get', 'list', 'create', 'update'])
+      expect(reaches('events', event('default'), verb), verb).to.equal(true);
+    expect(reaches('events/expiry', event('default'), 'update')).to.equal(true);
+    expect(reaches('events', event('default'), 'delete')).to.equal(false);
     expect(reaches('events', event('system'), 'create')).to.equal(false);
   });
 });

@@ -10,7 +10,7 @@ import {
 import type { Identity, ObjectAccess, ObjectChange, ObjectFilter } from 'kedge/server';
 import type { DriverRegistry } from '@kedge/driver-sdk';
 import { type Instance, instances } from '../instance/kind.js';
-import type { Snapshot } from '../snapshot/kind.js';
+import { type Snapshot, snapshots } from '../snapshot/kind.js';
 import { type StorageClass, storageClasses } from '../storage-class/kind.js';
 import { liveClass } from '../references/live-class.js';
 import { type Attachment, type Volume, volumes } from '../volume/kind.js';
@@ -47,6 +47,7 @@ function mountOf(node: string, volume: string): string {
 interface Facts {
   readonly instances: Lister<Instance>;
   readonly volumes: Lister<Volume>;
+  readonly snapshots: Lister<Snapshot>;
   readonly storageClasses: Lister<StorageClass>;
   readonly drivers: DriverRegistry;
 }
@@ -93,7 +94,8 @@ class NodeFilter implements ObjectFilter {
       case 'configmaps':
         return this.#mine().some((i) => uses(i, 'configmap', key));
       case 'events':
-        return (verb === 'create' || verb === 'update') && this.#isAboutThisNode(object as Event);
+      case 'events/expiry':
+        return verb !== 'delete' && this.#isAboutThisNode(object as Event);
       case 'services':
         return this.#mine().some((i) => `${i.namespace}/${i.service}` === key);
       case 'storageclasses':
@@ -208,6 +210,10 @@ class NodeFilter implements ObjectFilter {
     if (kind === 'Node') return name === this.#node && where === 'default';
     if (where !== namespace) return false;
     if (kind === 'Instance') return this.#facts.instances.get(key)?.node === this.#node;
+    if (kind === 'Snapshot') {
+      const snapshot = this.#facts.snapshots.get(key);
+      return snapshot !== undefined && this.#has(snapshot);
+    }
     const volume = kind === 'Volume' ? this.#facts.volumes.get(key) : undefined;
     return volume !== undefined && this.#reaches(volume);
   }
@@ -246,6 +252,7 @@ export function nodeRestriction(manager: Manager, drivers: DriverRegistry): Obje
   const facts: Facts = {
     instances: bound.lister,
     volumes: manager.informer(volumes).lister,
+    snapshots: manager.informer(snapshots).lister,
     storageClasses: manager.informer(storageClasses).lister,
     drivers,
   };

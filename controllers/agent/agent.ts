@@ -18,6 +18,7 @@ import {
   type Runnable,
 } from 'kedge';
 import { configmaps } from '../configmap/kind.js';
+import { reportingRefusals } from '../event/reconcile-refusals.js';
 import { type Instance, instances } from '../instance/kind.js';
 import { secrets } from '../secret/kind.js';
 import { backoffOf, type ControllerPolicy } from '../policy/policy.js';
@@ -28,7 +29,7 @@ import { AbandonedWaits } from './recovery/abandoned-waits.js';
 import { AbandonedWorkloads } from './recovery/abandoned-workloads.js';
 import type { DataFiles } from './inputs/data-files.js';
 import { InstanceNotes, noted } from './instances/instance-notes.js';
-import { graceMsOf, runtimeNameOf, runtimeOf } from './instances/instance-runtime.js';
+import { graceMsOf, missingRuntime, runtimeOf } from './instances/instance-runtime.js';
 import { InstanceTeardown } from './instances/instance-teardown.js';
 import { crashPriority, isOver } from './instances/restart.js';
 import { RestartTurns } from './instances/restart-turns.js';
@@ -41,7 +42,6 @@ import { claimOf, type VolumeManager } from './volumes/volume-manager.js';
 import { WorkloadInputs } from './inputs/workload-inputs.js';
 import { WorkloadRestarts } from './instances/workload-restarts.js';
 import { WorkloadStarts } from './instances/workload-starts.js';
-import { runtimeMissing } from '../messages/starts.js';
 import { volumeLabel } from '../messages/storage.js';
 
 /** Dependencies of the agent. */
@@ -114,8 +114,10 @@ export class Agent implements Runnable {
     this.#controller = newController({
       ...manager.ports,
       name: 'agent',
-      reconcile: (request) =>
-        this.#reconcile(request).finally(() => this.#turns.ended(request.key)),
+      reconcile: reportingRefusals<Instance, Request>(
+        { ...options, kind: instances, source: 'agent' },
+        (request) => this.#reconcile(request).finally(() => this.#turns.ended(request.key)),
+      ),
       concurrency: workers.all,
       // Instances whose provider does not answer delay none of another class.
       groupOf: classOfInstance(manager),
@@ -257,13 +259,7 @@ export class Agent implements Runnable {
    * not requeued.
    */
   async #withoutRuntime(instance: Instance): Promise<Result> {
-    const { node, runtimes } = this.#options;
-    const message = runtimeMissing.format({
-      runtime: runtimeNameOf(instance),
-      node,
-      runtimes: runtimes.length === 0 ? ['none'] : runtimes.map(({ name }) => name),
-    });
-    await this.#notes.runtimeUnavailable(instance, message);
+    await this.#notes.runtimeUnavailable(instance, missingRuntime(instance, this.#options));
     return done();
   }
 

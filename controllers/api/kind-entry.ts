@@ -58,8 +58,8 @@ export interface KindApi<T extends ApiObject = ApiObject> {
   readonly callsDrivers?: boolean;
 }
 
-/** The rights of the built-in policy `node`. `record` is create and update; the last two are subresources. */
-export type NodeRight = 'read' | 'reveal' | 'record' | 'status' | 'finalizers';
+/** The rights of the built-in policy `node`. `record` is get, list, create and update; the last three are subresources. */
+export type NodeRight = 'read' | 'reveal' | 'record' | 'status' | 'finalizers' | 'expiry';
 
 /** The rights that built-in policies, other than unrestricted ones, grant on a kind. */
 export interface KindRights {

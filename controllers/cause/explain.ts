@@ -7,6 +7,8 @@ import {
   type World,
 } from '../reasons/index.js';
 import { type Cause, causeOf } from './cause.js';
+import { causeByRefusal, type ReportedEvent } from './refusals.js';
+import { isSettledStatus } from './settled-status.js';
 
 /** The cause of an object's state and the remedy. */
 export interface Explanation extends Cause {
@@ -16,25 +18,28 @@ export interface Explanation extends Cause {
   readonly remedy: Remedy | undefined;
 }
 
-/** The fields of an event that an explanation uses. */
-export interface ReportedEvent {
-  readonly type: string;
-  readonly reason: string;
-  readonly message: string;
-}
-
 /**
- * The cause of an object's problem and its remedy; undefined without a problem. If no condition and no driver error
- * explains it, the last event of the object does, if it is a warning.
- * @param events newest first
+ * The cause of an object's problem and its remedy; undefined without a problem. Without a condition and a driver error, or
+ * with one that only asks to wait, a refused reconcile explains it: the object does not continue. If nothing does, and
+ * its status is not settled, the last event of the object does, if it is a warning.
+ * @param events newest first; also those of the instances of a service
  */
 export function explain(
   subject: Subject,
   world: World,
   events: readonly ReportedEvent[] = [],
 ): Explanation | undefined {
-  const cause = causeOf(subject, world) ?? causeByEvent(subject, events);
-  if (!cause) return undefined;
+  const reported = causeOf(subject, world);
+  const found = reported && explained(reported, world);
+  const refusal = causeByRefusal(subject, world, events);
+  // Waiting does not help while the reconcile of the waiting object is refused.
+  const isRefused = found?.remedy?.type === 'wait' && refusal?.object === found.object;
+  if (found && !isRefused) return found;
+  const cause = refusal ?? causeByEvent(subject, events);
+  return cause && explained(cause, world);
+}
+
+function explained(cause: Cause, world: World): Explanation {
   const entry = entryOf(cause.reason);
   const about = { ...cause.subject, message: cause.message, world } as About;
   return {
@@ -45,7 +50,9 @@ export function explain(
 }
 
 function causeByEvent(subject: Subject, events: readonly ReportedEvent[]): Cause | undefined {
-  const [last] = events;
+  if (isSettledStatus(subject.object.status)) return undefined;
+  const { uid } = subject.object.metadata;
+  const last = events.find(({ regarding }) => regarding.uid === uid);
   // Warnings before the last event no longer apply.
   if (last?.type !== 'Warning') return undefined;
   const object = labelOfSubject(subject);

@@ -11,12 +11,8 @@
  * Caveats: an object that the caller may not read counts as absent, so that the cause may be less deep.
  */
 export { type Cause, causeOf } from './cause.js';
-export {
-  causeText,
-  explain,
-  type Explanation,
-  type ReportedEvent,
-} from './explain.js';
+export { causeText, explain, type Explanation } from './explain.js';
+export { refusalReasons, type ReportedEvent } from './refusals.js';
 export { nextRetryText, requestsOf, requestText } from './request-text.js';
 export { problemOfStorage } from './reported-problem.js';
 export { isSettledStatus, isUsableStatus } from './settled-status.js';

@@ -54,11 +54,11 @@ export const accessPolicies: BuiltinPolicies = {
         verbs: ['get', 'create', 'update', 'delete'],
         namespaces: all,
       },
-      { resources: ofNodes('record'), verbs: ['create', 'update'], namespaces: all },
+      { resources: ofNodes('record'), verbs: ['get', 'list', 'create', 'update'], namespaces: all },
       // Commands, output and images of its own node, for callers of the server.
       { resources: ['noderequests'], verbs: ['serve'], namespaces: all },
       {
-        resources: (['status', 'finalizers'] as const).flatMap((part) =>
+        resources: (['status', 'finalizers', 'expiry'] as const).flatMap((part) =>
           ofNodes(part).map((plural) => `${plural}/${part}`),
         ),
         verbs: ['update'],

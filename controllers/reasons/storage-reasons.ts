@@ -7,7 +7,7 @@ import {
   sourceMissing,
 } from '../messages/storage.js';
 import { referredKey } from '../references/object-reference.js';
-import { command, deletionOf, inNamespace, scaleToNothing } from './commands.js';
+import { command, deletionOf, inNamespace, scaleToNothing, serviceOf } from './commands.js';
 import { shellWord } from '../messages/shell-word.js';
 import { lost } from './driver-errors.js';
 import { topologyUnsatisfied } from './scheduling/placement.js';
@@ -138,6 +138,20 @@ function nearlyFull(about: About<'Volume'>): Remedy {
   );
 }
 
+/** The remedy for a reconcile that is refused again and again. */
+const reconcileRefused: RemedyOf = (about) => {
+  const needed =
+    'the end of the refusal (change the field, the limit or the rights of kedged that it names)';
+  return about.kind === 'Instance'
+    ? wait(
+        needed,
+        'on the next retry',
+        command('scale', 'service', serviceOf(about.object), '--replicas 0'),
+        'to stop its service',
+      )
+    : wait(needed, 'on the next retry', deletionOf(about), 'to delete it instead');
+};
+
 const otherwise: RemedyOf = (about) => again(about, 'its cause to be removed');
 
 /** Reasons of conditions that volumes and snapshots have. */
@@ -186,6 +200,10 @@ export const storageReasons = {
       deletionOf(about),
       'delete the object here (the original cluster keeps the data), and create a new one',
     ),
+  ),
+  ReconcileRefused: unmet(
+    'the reconcile of the volume, snapshot or instance is refused again and again',
+    reconcileRefused,
   ),
   NearlyFull: unmet(
     'more than 90 % of the space or the inodes of the volume is used',

@@ -7,7 +7,7 @@ import { settledReasons } from './settled-reasons.js';
 import { storageReasons } from './storage-reasons.js';
 
 /**
- * Every reason of a condition, a volume or a snapshot. Other reasons can't be set. Each reason has a remedy,
+ * Every reason of a condition, a volume or a snapshot, and of events about refused reconciles. Other reasons can't be set. Each reason has a remedy,
  * unless it describes a desired state.
  */
 export const reasonTable = {

@@ -1,14 +1,14 @@
+import type { Event } from 'kedge';
 import { hasCode, parseKey } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import {
   explain,
   type Explanation,
   gather,
-  isSettledStatus,
   type Readable,
   type Reader,
+  refusalReasons,
   type Subject,
-  type ReportedEvent,
 } from '@kedge/controllers/cause';
 import { events } from '@kedge/controllers/kinds';
 import { declaredCredentials } from '@kedge/drivers';
@@ -50,29 +50,37 @@ export function apiReader(client: ApiClient): Reader {
   };
 }
 
-async function eventsOf(
+async function eventsWhere(
   client: ApiClient,
-  { kind, object }: Subject,
-): Promise<readonly ReportedEvent[]> {
+  { object }: Subject,
+  fieldSelector: string,
+): Promise<readonly Event[]> {
   const namespace = 'namespace' in object ? object.namespace : 'default';
-  const fieldSelector = `regarding.kind=${kind},regarding.name=${object.name}`;
-  const found = await readable(
-    client.resource(events).list({ namespace, fieldSelector }),
-    undefined,
-  );
-  return [...(found?.items ?? [])].sort((a, b) => b.lastSeenAt.localeCompare(a.lastSeenAt));
+  const request = { namespace, fieldSelector };
+  return (await readable(client.resource(events).list(request), undefined))?.items ?? [];
 }
 
-/**
- * The problem of an object; undefined without one. Events are read only if the objects do not explain a state that is
- * not settled.
- */
+/** The events that may explain an object, newest first: its own, and for a service the refusals of its instances. */
+async function eventsOf(client: ApiClient, subject: Subject): Promise<readonly Event[]> {
+  const { kind, object } = subject;
+  const own = `regarding.kind=${kind},regarding.name=${object.name}`;
+  const ofInstances = Object.values(refusalReasons).map(
+    (reason) => `regarding.kind=Instance,reason=${reason}`,
+  );
+  const selectors = kind === 'Service' ? [own, ...ofInstances] : [own];
+  const found = await Promise.all(
+    selectors.map((selector) => eventsWhere(client, subject, selector)),
+  );
+  return found.flat().sort((a, b) => b.lastSeenAt.localeCompare(a.lastSeenAt));
+}
+
+/** The problem of an object; undefined without one. Events are read unless the objects explain it without a wait. */
 export async function explainRemote(
   client: ApiClient,
   subject: Subject,
 ): Promise<Explanation | undefined> {
   const world = await gather(apiReader(client), subject);
   const found = explain(subject, world);
-  if (found || isSettledStatus(subject.object.status)) return found;
+  if (found && found.remedy?.type !== 'wait') return found;
   return explain(subject, world, await eventsOf(client, subject));
 }

@@ -1,4 +1,5 @@
 import type { Instance } from '../../instance/kind.js';
+import { runtimeMissing } from '../../messages/starts.js';
 import type { Runtime } from '../runtime/runtime.js';
 
 const defaultGraceSeconds = 30;
@@ -12,6 +13,18 @@ export function runtimeNameOf({ template }: Instance): string {
 export function runtimeOf(runtimes: readonly Runtime[], instance: Instance): Runtime | undefined {
   const wanted = runtimeNameOf(instance);
   return runtimes.find(({ name }) => name === wanted);
+}
+
+/** The message for an instance whose runtime the node does not have. */
+export function missingRuntime(
+  instance: Instance,
+  { node, runtimes }: { readonly node: string; readonly runtimes: readonly Runtime[] },
+): string {
+  return runtimeMissing.format({
+    runtime: runtimeNameOf(instance),
+    node,
+    runtimes: runtimes.length === 0 ? ['none'] : runtimes.map(({ name }) => name),
+  });
 }
 
 /** Grace period of an instance's workload in milliseconds. */

@@ -1,4 +1,5 @@
 import { type Controller, jsonEqual, keyString, newController, type SharedInformer } from 'kedge';
+import { reportingRefusals } from '../../event/reconcile-refusals.js';
 import { nodes } from '../../node/kind.js';
 import { secrets } from '../../secret/kind.js';
 import { storageClasses } from '../../storage-class/kind.js';
@@ -35,13 +36,17 @@ export function snapshotController(options: SnapshotControllerOptions): Controll
   // A Ready snapshot does not need its class.
   const needsClass = (snapshot: Snapshot): boolean =>
     snapshot.status === 'Failed' || snapshot.status === 'Deleting';
+  const own = `${controllerName} controller`;
+  const source = options.part === 'node' ? `${own} of node ${options.node}` : own;
   const controller = newController({
     ...manager.ports,
     name: controllerName,
     // A node's token has no right to reconcile records.
     timers: options.part === 'node' ? 'memory' : 'store',
     store: options.store,
-    reconcile: (context) => reconciler.reconcile(context),
+    reconcile: reportingRefusals({ ...options, kind: snapshots, source }, (context) =>
+      reconciler.reconcile(context),
+    ),
     concurrency: workers.all,
     // A provider that does not answer delays no snapshots of other classes.
     groupOf: (key) => classOf(lister.get(keyString(key))),

@@ -10,6 +10,7 @@ import {
   type ObjectStore,
 } from 'kedge';
 import { instances } from '../../instance/kind.js';
+import { reportingRefusals } from '../../event/reconcile-refusals.js';
 import { nodes } from '../../node/kind.js';
 import { secrets } from '../../secret/kind.js';
 import { services } from '../../service/kind.js';
@@ -59,13 +60,17 @@ export function volumeController(options: VolumeControllerOptions): Controller {
       referencedSecrets(each, namespace).includes(secret),
     );
   };
+  const own = `${controllerName} controller`;
+  const source = options.part === 'node' ? `${own} of node ${options.node}` : own;
   const controller = newController({
     ...manager.ports,
     name: controllerName,
     // A node's token has no right to reconcile records.
     timers: options.part === 'node' ? 'memory' : 'store',
     store: options.store,
-    reconcile: (context) => reconciler.reconcile(context),
+    reconcile: reportingRefusals({ ...options, kind: volumes, source }, (context) =>
+      reconciler.reconcile(context),
+    ),
     concurrency: workers.all,
     // A provider that does not answer occupies the workers of its class until the deadline of each call.
     groupOf: (key) => lanes.groupOf(lister.get(keyString(key))),

@@ -1,0 +1,87 @@
+import { expect } from 'chai';
+import type { Instance, Service, Volume } from '@kedge/api/kinds';
+import { emptyWorld, type Subject } from '../reasons/index.js';
+import { explain } from './explain.js';
+
+const metaOf = (uid: string) => ({
+  ...{ uid, resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' },
+});
+const condition = (type: string, status: 'True' | 'False', reason: string) => ({
+  ...{ type, status, reason, message: 'as recorded', lastTransitionAt: '' },
+});
+const instance: Instance = {
+  ...{ name: 'web-0', namespace: 'default', service: 'web', ordinal: 0, template: {} },
+  ...{ status: 'Running', metadata: metaOf('i'), node: 'n1' },
+  conditions: [condition('Ready', 'True', 'Running')],
+};
+const service: Service = {
+  ...{ name: 'web', namespace: 'default', status: 'Running', observedGeneration: 1 },
+  ...{ metadata: metaOf('s'), conditions: [condition('Ready', 'True', 'Running')] },
+};
+const volume: Volume = {
+  ...{ name: 'data', namespace: 'default', storageClassName: 'c', size: '1Gi', handle: 'h' },
+  ...{ accessMode: 'ReadWriteOnce', status: 'Bound', metadata: metaOf('v') },
+};
+const world = { ...emptyWorld, instances: [instance], services: [service], volumes: [volume] };
+
+/** Events about an object, newest first, such as `agent refused`. */
+const eventsOf = (uid: string, ...ends: readonly `${string} ${'refused' | 'succeeded'}`[]) =>
+  ends.map((end) => {
+    const [source = '', what] = end.split(' ');
+    const isRefused = what === 'refused';
+    return {
+      ...{ source, regarding: { uid }, message: `${source} ${what}` },
+      type: isRefused ? 'Warning' : 'Normal',
+      reason: isRefused ? 'ReconcileRefused' : 'Reconciled',
+    };
+  });
+const told = (subject: Subject, events: ReturnType<typeof eventsOf>) => {
+  const found = explain(subject, world, events);
+  return found && `${found.path.join(' > ')}: ${found.message}`;
+};
+const ofInstance = { kind: 'Instance', object: instance } as const;
+
+describe('a reconcile that is refused again and again', () => {
+  it('is the cause of an object whose status is settled, with a remedy', () => {
+    const refusal = eventsOf('i', 'agent refused');
+    expect(told(ofInstance, refusal)).to.equal('Instance default/web-0: agent refused');
+    const { reason, remedy } = explain(ofInstance, world, refusal) ?? {};
+    expect(reason).to.equal('ReconcileRefused');
+    expect(remedy?.command).to.equal('kedge scale service/web -n default --replicas 0');
+    const ofVolume = { kind: 'Volume', object: volume } as const;
+    expect(told(ofVolume, eventsOf('v', 'volume refused'))).to.contain('volume refused');
+  });
+
+  it('is the cause of a service, through its instance', () => {
+    expect(told({ kind: 'Service', object: service }, eventsOf('i', 'agent refused'))).to.equal(
+      'Service default/web > Instance default/web-0: agent refused',
+    );
+  });
+
+  it('is none after its end, and none of another object of that name', () => {
+    expect(told(ofInstance, eventsOf('i', 'agent succeeded', 'agent refused'))).to.equal(undefined);
+    expect(told(ofInstance, eventsOf('earlier', 'agent refused'))).to.equal(undefined);
+  });
+
+  it('ends for one of two controllers alone', () => {
+    const both = eventsOf('i', 'one succeeded', 'other refused', 'one refused');
+    expect(told(ofInstance, both)).to.contain('other refused');
+  });
+
+  it('precedes a recorded wait of the same object, and follows another cause', () => {
+    const recorded = (reason: string) => ({
+      ...ofInstance,
+      object: { ...instance, conditions: [condition('Ready', 'False', reason)] },
+    });
+    const refusal = eventsOf('i', 'agent refused');
+    expect(told(recorded('Starting'), refusal)).to.contain('agent refused');
+    expect(told(recorded('ImagePullFailed'), refusal)).to.contain('as recorded');
+  });
+
+  it('leaves other warnings of a settled object out, because they may have ended', () => {
+    const warned = eventsOf('i', 'agent refused').map((one) => ({ ...one, reason: 'Unhealthy' }));
+    expect(told(ofInstance, warned)).to.equal(undefined);
+    const pending = { ...ofInstance, object: { ...instance, status: 'Pending', conditions: [] } };
+    expect(told(pending as Subject, warned)).to.contain('agent refused');
+  });
+});
