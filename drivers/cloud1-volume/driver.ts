@@ -129,6 +129,7 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
     detach: (request) => inTurn(request, () => volumes.detach(request)),
     devicePath: (request) => deviceOf(request).path(),
     identify: (device, request) => deviceOf(request).is(device),
+    hasSerial: (device, request) => deviceOf(request).hasSerial(device),
     exactSize: true,
     expansion: {
       online: true,

@@ -110,6 +110,7 @@ export function createCloud3BlockDriver(settings: StorageSettings): Driver {
     detach: (request) => inTurn(request, () => attachments.detach(request)),
     devicePath: (request) => deviceOf(request).path(),
     identify: (device, request) => deviceOf(request).is(device),
+    hasSerial: (device, request) => deviceOf(request).hasSerial(device),
     exactSize: true,
     expansion: { online: true, grow: (request) => inTurn(request, () => volumes.grow(request)) },
     snapshots: new Cloud3Snapshots({ order, api, reads, volumes, cluster }),

@@ -142,6 +142,7 @@ export function createCloud4DiskDriver(settings: StorageSettings): Driver {
     detach: (request) => inTurn(request, () => attachments.detach(request)),
     devicePath: (request) => deviceOf(request).path(),
     identify: (device, request) => deviceOf(request).is(device),
+    hasSerial: (device, request) => deviceOf(request).hasSerial(device),
     exactSize: true,
     expansion: {
       online: true,

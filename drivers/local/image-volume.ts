@@ -137,7 +137,11 @@ export class ImageVolumes {
       return true;
     };
     return this.#journal.make({ type: 'mount', uid, target: request.target }, () =>
-      mountBlockDevice({ ...request, mayFormat: false }, { host: this.#host, identify }),
+      mountBlockDevice(
+        { ...request, mayFormat: false },
+        // The loop device of the image needs no link.
+        { host: this.#host, identify, hasSerial: () => Promise.resolve(true) },
+      ),
     );
   }
 

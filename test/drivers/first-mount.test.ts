@@ -114,4 +114,22 @@ describe('the first mount of a device that something else uses, on real devices'
     await mountedElsewhere(join(folder, 'inspected'));
     expect(await mount(false)).to.equal('mounted');
   });
+
+  for (const [options, refusal] of [
+    ['rw', /unmount it there \(umount .*inspected\)/],
+    // The kernel has one file system for both mounts.
+    ['ro', /already mounted|busy/],
+  ] as const)
+    it(`is refused later while the device is mounted elsewhere (${options}), and passes after that`, async () => {
+      execFileSync('mkfs.xfs', ['-q', device]);
+      const inspected = join(folder, 'inspected');
+      await mkdir(inspected, { recursive: true });
+      execFileSync('mount', ['-o', options, device, inspected]);
+      try {
+        expect(await mount(false)).to.match(refusal);
+      } finally {
+        execFileSync('umount', [inspected]);
+      }
+      expect(await mount(false)).to.equal('mounted');
+    });
 });

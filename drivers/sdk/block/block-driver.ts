@@ -123,6 +123,11 @@ export interface BlockProvider {
   /** Whether a device is the volume's, by its serial; absent: the provider sets none. */
   readonly identify?: (device: string, request: HandleRequest) => Promise<boolean>;
   /**
+   * Whether `identify` knows a device by more than its link, such as a serial; absent: no. Then a mount is refused while
+   * the device is mounted writable outside of the mounts of kedged.
+   */
+  readonly hasSerial?: (device: string, request: HandleRequest) => Promise<boolean>;
+  /**
    * Whether its devices have the recorded size of the volume, up to 64 MiB: then the first mount refuses a device of
    * another size, and a later one a smaller device. Absent: false, for example because a header on the device takes
    * space.
@@ -215,11 +220,12 @@ export function createBlockDriver(
       return provider.detach({ ...request, instance });
     },
     mount: (request) => {
-      const { identify } = provider;
+      const { identify, hasSerial } = provider;
       return mountBlockDevice(request, {
         host,
         ...(options.deviceWaitMs === undefined ? {} : { deviceWaitMs: options.deviceWaitMs }),
         ...(identify ? { identify: (device: string) => identify(device, request) } : {}),
+        ...(hasSerial ? { hasSerial: (device: string) => hasSerial(device, request) } : {}),
         ...(provider.exactSize === true ? { exactSize: true } : {}),
       });
     },

@@ -122,14 +122,56 @@ describe('the mount of a device to which a wrong link leads', () => {
     expect(device.done).to.include('mount');
   });
 
-  it('is not refused later for a mount of the same device elsewhere, or of another device beside it', async () => {
-    for (const one of [
-      { ...mount, target: '/mnt/inspected' },
-      { ...mount, device: '7:2' },
-    ]) {
+  const besides = (one: object) => ({ ...numbered, mounts: () => Promise.resolve([one]) }) as never;
+  const inspected = { ...mount, target: '/mnt/inspected' };
+
+  it('is refused later while the device is mounted writable elsewhere, if only its link names it', async () => {
+    for (const options of [{}, { hasSerial: () => Promise.resolve(false) }]) {
       const device = new SmallFileSystem(true);
-      const beside = { ...numbered, mounts: () => Promise.resolve([one]) };
-      await device.mount(beside, '/staging/own');
+      const refused: unknown = await device
+        .mount(besides(inspected), '/staging/own', {}, options)
+        .catch((error: unknown) => error);
+      expect(refused).to.include({ kind: 'InUse' });
+      expect(String(refused))
+        .to.contain('/dev/v is mounted at /mnt/inspected')
+        .and.contain('unmount it there (umount /mnt/inspected)');
+      expect(device.done).to.deep.equal([]);
+    }
+  });
+
+  it('is refused later while the machine has the device mounted elsewhere, beside the mount namespace of kedged', async () => {
+    const inNamespaceOf = (pid: number, at: string) =>
+      ({
+        ...{ ...numbered, hasFileSystem: () => Promise.resolve(true) },
+        pause: () => Promise.resolve(),
+        holders: {
+          holders: () =>
+            Promise.resolve([{ type: 'mount', pid, command: 'c', target: at, here: false }]),
+        },
+      }) as never;
+    const mounted = async (host: never, options = {}): Promise<string> => {
+      const device = new SmallFileSystem(true);
+      return device.mount(host, '/staging/own', {}, options).then(() => 'mounted', String);
+    };
+    expect(await mounted(inNamespaceOf(1, '/mnt/inspected'))).to.contain(
+      '/dev/v is mounted for another volume or user, held by pid 1 (c)',
+    );
+    const withSerial = { hasSerial: () => Promise.resolve(true) };
+    expect(await mounted(inNamespaceOf(1, '/mnt/inspected'), withSerial)).to.equal('mounted');
+    // A copy of the own mount, and a container that ends with a volume.
+    expect(await mounted(inNamespaceOf(1, '/staging/own'))).to.equal('mounted');
+    expect(await mounted(inNamespaceOf(42, '/data'))).to.equal('mounted');
+  });
+
+  it('is not refused later for a device that its serial names, for a read-only mount of it elsewhere, or for another device', async () => {
+    for (const [one, options] of [
+      [inspected, { hasSerial: () => Promise.resolve(true) }],
+      [{ ...inspected, readOnly: true }, {}],
+      [{ ...mount, device: '7:2' }, {}],
+      [{ ...inspected, device: '7:2' }, {}],
+    ] as const) {
+      const device = new SmallFileSystem(true);
+      await device.mount(besides(one), '/staging/own', {}, options);
       expect(device.done).to.include('mount');
     }
   });

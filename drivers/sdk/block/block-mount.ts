@@ -31,6 +31,11 @@ export interface BlockMountOptions {
   /** Whether the device is the volume's, by its serial, if the provider sets one. */
   readonly identify?: (device: string) => Promise<boolean>;
   /**
+   * Whether `identify` knows the device by more than its link, such as a serial. Default: no. Then the mount is refused
+   * while the device is mounted writable outside of the directory of `target`.
+   */
+  readonly hasSerial?: (device: string) => Promise<boolean>;
+  /**
    * Whether the device has the size of the volume: the first mount refuses one of another size, and a later one a
    * smaller one. Default: false.
    */
@@ -170,7 +175,8 @@ async function mountInTurn(
     const grown = there.readOnly || (await growMounted(run, device, target, fsType, signal));
     return { path: request.target, formatted: true, fileSystemPending: !grown };
   }
-  await requireUnmounted(host, device, target, request.mayFormat);
+  const isLinkAlone = !((await options.hasSerial?.(device)) ?? false);
+  await requireUnmounted(host, device, target, { mayFormat: request.mayFormat, isLinkAlone });
   if (options.exactSize === true) await requireSize(host, device, request);
   const fsType = await requireFileSystem(host, device, request);
   if (!readOnly) await checkFileSystem(host, device, fsType, signal);

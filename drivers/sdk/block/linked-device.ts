@@ -58,6 +58,12 @@ export class LinkedDevice {
     return same ?? (await this.path()) === device;
   }
 
+  /** Whether a device has a serial, so that {@link is} knows it by more than its link. @throws DriverError as {@link is} */
+  async hasSerial(device: string): Promise<boolean> {
+    const { blockDevices } = this.#links;
+    return (await hasSerial(device, this.#serial, blockDevices, this.#common)) !== undefined;
+  }
+
   /**
    * Whether the node shows, without a call of the provider, that the volume is attached to it.
    * @throws DriverError Unavailable if the link can't be read
