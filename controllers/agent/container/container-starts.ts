@@ -105,10 +105,14 @@ export class ContainerStarts {
     const givenUp = new AbortController();
     this.#givenUp.set(id, givenUp);
     this.#attempts.set(id, { state: 'starting', run });
+    let hasRun = false;
+    const onStarted = (): void => {
+      hasRun = true;
+    };
     try {
       // The run is recorded first, so that a container is on record even if this process is killed now.
       await records.begin(id, run, (await boot()).id);
-      await this.#run(spec, { cluster, id, run }, before, givenUp.signal);
+      await this.#run(spec, { cluster, id, run }, before, givenUp.signal, onStarted);
       await records.settled(id, run);
       this.#attempts.delete(id);
     } catch (error) {
@@ -118,7 +122,8 @@ export class ContainerStarts {
       }
       const message = messageOf(error);
       const reason = error instanceof ImageError ? ('ImagePullFailed' as const) : undefined;
-      const isCreated = await this.#isCreated({ cluster, id, run });
+      // A workload that was started may have been removed.
+      const isCreated = hasRun || (await this.#isCreated({ cluster, id, run }));
       this.#attempts.set(id, {
         ...{ state: 'startFailed', run, message, ...(reason && { reason }) },
         ...(!isCreated && { withoutContainer: true }),
@@ -163,6 +168,7 @@ export class ContainerStarts {
     identity: RunIdentity,
     before: readonly FoundRun[],
     givenUp: AbortSignal,
+    onStarted: () => void,
   ): Promise<void> {
     const { container, containers, hostPortAddress, images, network, ownDirectories } =
       this.#options;
@@ -197,6 +203,7 @@ export class ContainerStarts {
     const begin = (): Promise<void> =>
       stuck.during(spec.id, identity.run, async () => {
         await container.start(identity, containerConfig(plan), same, check, spec.strictLimits);
+        onStarted();
         await container.requireMounts(identity, mounts);
       });
     await (joinsBridge(spec) ? network.during(signal, begin) : begin());

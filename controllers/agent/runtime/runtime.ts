@@ -75,7 +75,10 @@ export type WorkloadState =
       readonly message: string;
       /** Set if the image could not be pulled; absent for all other causes. */
       readonly reason?: 'ImagePullFailed';
-      /** Whether the start failed before a container was created, so that the run is no restart. */
+      /**
+       * Whether the start failed before its container was started, and there is no container, so that the run is no
+       * restart.
+       */
       readonly withoutContainer?: true;
     }
   | {
