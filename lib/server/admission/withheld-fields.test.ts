@@ -72,6 +72,27 @@ describe('fields that a caller with access to the object may not write', () => {
     expect(await single('UpdateStatus', { ...where, lamp: { on: false } })).to.match(/locks/);
   });
 
+  it('are a conflict if the caller guards with an old version, because it did not make the change', async () => {
+    const name = nextName();
+    const where = { namespace: 'home', name };
+    const made = await house.store.create(lamps, { ...there, namespace: 'home', name });
+    const { uid, resourceVersion } = made.metadata;
+    const metadata = { uid, resourceVersion };
+    await house.store.overwrite(lamps, { ...made, labels: locked.labels });
+    const lamp = { ...there, metadata };
+    expect(await single('Update', { ...where, lamp })).to.match(/^Aborted/);
+    expect(await single('Update', { ...where, lamp, dryRun: true })).to.match(/^Aborted/);
+    expect(await single('UpdateStatus', { ...where, lamp: { on: true, metadata } })).to.match(
+      /^Aborted/,
+    );
+    const guarded = { name, precondition: metadata };
+    const object = JSON.stringify({ ...there, name });
+    expect(await transact({ type: 'UPDATE', ...guarded, object })).to.match(/^Aborted/);
+    expect(await transact({ type: 'UPDATE_STATUS', ...guarded, object: '{"on":true}' })).to.match(
+      /^Aborted/,
+    );
+  });
+
   it('do not prevent writes of other fields', async () => {
     const name = nextName();
     const where = { namespace: 'home', name };

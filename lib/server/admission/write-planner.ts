@@ -76,13 +76,16 @@ export class WritePlanner {
 
   /**
    * Plans a creation or a replacement.
-   * @throws StatusError as {@link Admission.prepareNext}; PermissionDenied for an object or a field that the caller may
+   * @param guard compares the versions that the caller gave. It runs before the changed fields are checked: against a newer
+   * object, they would also have the changes of others.
+   * @throws StatusError errors of `guard`; as {@link Admission.prepareNext}; PermissionDenied for an object or a field that the caller may
    * not change
    */
   write(
     context: CallContext,
     request: WriteRequest & { readonly mode: 'create' | 'update' },
     validation: Validation,
+    guard: (write: PreparedWrite) => Later<unknown> = () => undefined,
   ): Later<PreparedWrite> {
     const { served, mode } = request;
     const { plural } = served.kind;
@@ -93,7 +96,8 @@ export class WritePlanner {
     return after(prepared, (write) => {
       const { before, object } = write;
       const allowed = this.requireAccess(context, plural, mode, before ?? object);
-      return after(allowed, () =>
+      const guarded = after(allowed, () => guard(write));
+      return after(guarded, () =>
         after(this.requireChange(context, plural, { before, after: object }), () => write),
       );
     });
@@ -117,7 +121,8 @@ export class WritePlanner {
 
   /**
    * Returns the status fields to set, which are in `given` or named by `mask`, and their object.
-   * @throws StatusError NotFound, PermissionDenied, InvalidArgument
+   * @param guard as in {@link write}
+   * @throws StatusError NotFound, PermissionDenied, InvalidArgument; errors of `guard`
    */
   async status(
     context: CallContext,
@@ -126,10 +131,12 @@ export class WritePlanner {
     given: JsonObject,
     mask: readonly string[],
     validation: Validation,
+    guard: (object: ApiObject) => unknown,
   ): Promise<{ readonly current: ApiObject; readonly status: JsonObject }> {
     const current = await this.require(served, key, validation);
     const resource = `${served.kind.plural}/status`;
     await this.requireAccess(context, resource, 'update', current);
+    await guard(current);
     const status = this.#options.admission.statusOf(served, given, mask);
     const after = asObject({ ...current, ...status });
     await this.requireChange(context, resource, { before: current, after });

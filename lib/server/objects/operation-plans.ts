@@ -17,6 +17,7 @@ import { accessesByIndex } from './kind-check-operations.js';
 import type { Resources } from './resources.js';
 import { requireFinalizersOnly } from './transaction-refusals.js';
 import type { WritePlanner } from '../admission/write-planner.js';
+import type { PreparedWrite } from '../admission/write-request.js';
 import { accessOf, reading } from './object-rights.js';
 
 // The function by which the store applies an operation; the next operation of the transaction is validated against
@@ -93,9 +94,9 @@ export class OperationPlans {
     const mode = given.type === 'CREATE' ? 'create' : 'update';
     const first = !validation.staging.has(served.kind, key);
     const asked = { served, namespace, name: key.name, object, mode } as const;
-    const write = await planner.write(context, asked, validation);
-    const { before, operation } = write;
-    if (before) await checkGuard(this.#options, context, given, before);
+    const guard = ({ before }: PreparedWrite) =>
+      before && checkGuard(this.#options, context, given, before);
+    const { before, operation } = await planner.write(context, asked, validation, guard);
     const wanted = await this.#protected(context, given, before);
     if (operation.op !== 'create' && operation.op !== 'update')
       throw new TypeError(`admission changed a ${given.type} to a ${operation.op}`);
@@ -184,9 +185,9 @@ export class OperationPlans {
       object,
       [],
       validation,
+      (stored) => checkGuard(this.#options, context, given, stored),
     );
     const { current, status } = planned;
-    await checkGuard(this.#options, context, given, current);
     const { uid, resourceVersion } = current.metadata;
     // Controllers write status without a version: it is required only if other parts were validated too.
     const { resourceVersion: version, generation, notDeleting, fields } = precondition;

@@ -158,7 +158,7 @@ export class Resources {
     const namespace = requestNamespace(served.kind, request);
     const asked = { served, namespace, name, object, mode };
     return writes.run(context, (validation) =>
-      after(planner.write(context, asked, validation), (write) =>
+      after(planner.write(context, asked, validation, requireExpected), (write) =>
         this.#verdict(served, write, request.dryRun === true),
       ),
     );
@@ -220,9 +220,9 @@ export class Resources {
     const asked = expectedBy(given);
     const { planner, writes } = this.#options;
     return writes.run(context, async (validation): Promise<Verdict<JsonObject>> => {
-      const planned = await planner.status(context, served, key, given, mask, validation);
+      const guard = (stored: ApiObject): void => requireStored(served.kind, stored, asked);
+      const planned = await planner.status(context, served, key, given, mask, validation, guard);
       const { current, status } = planned;
-      requireStored(served.kind, current, asked);
       const { uid, resourceVersion } = current.metadata;
       // The rights of a restricted caller depend on the whole object, so the object must be unchanged.
       const pinned = asked.resourceVersion !== '' || planner.narrows(context);
