@@ -9,11 +9,12 @@ import {
   type World,
 } from '../reasons/index.js';
 import { mountedVolumes } from '../references/claim.js';
+import { referencedSecrets } from '../references/secret-reference.js';
 import { sourceSnapshot } from '../volume/kind.js';
 import { problemOfStorage } from './reported-problem.js';
 
 /** The objects that explanations read, by kind. */
-export type Readable = Pick<KindObjects, ReadKind>;
+export type Readable = Pick<KindObjects, ReadKind | 'Namespace'>;
 
 /** The source of objects: the store, or the API with the rights of the caller. */
 export interface Reader {
@@ -147,7 +148,34 @@ async function aroundInstances(reader: Reader, own: readonly Instance[]): Promis
 
 /** The objects that explanations of an object may refer to. */
 export async function gather(reader: Reader, subject: Subject): Promise<World> {
-  return { ...(await objectsAround(reader, subject)), credentials: reader.credentials };
+  const world = await objectsAround(reader, subject);
+  const absentNamespaces = await absentNamespacesOf(reader, subject, world);
+  return { ...world, absentNamespaces, credentials: reader.credentials };
+}
+
+/** The namespaces that do not exist of secrets that parameters refer to, and of volumes that an instance claims. */
+async function absentNamespacesOf(
+  reader: Reader,
+  subject: Subject,
+  { storageClasses, volumes, snapshots, instances }: World,
+): Promise<readonly string[]> {
+  const copies = subject.kind === 'Snapshot' ? [subject.object, ...snapshots] : snapshots;
+  const given = [
+    ...storageClasses.map(({ parameters }) => parameters),
+    ...volumes.flatMap(({ parameters, driverParameters }) => [parameters, driverParameters]),
+    ...copies.map(({ driverParameters }) => driverParameters),
+  ];
+  const keys = [
+    // The short form has the namespace of its object.
+    ...given.flatMap((parameters) => referencedSecrets(parameters, '')),
+    ...instances.flatMap(mountedVolumes),
+  ];
+  const existing = [...volumes, ...copies, ...instances].map(({ namespace }) => namespace);
+  const others = [...new Set(keys.map((key) => key.split('/')[0] ?? ''))].filter(
+    (name) => name !== '' && !existing.includes(name),
+  );
+  const found = await Promise.all(others.map((name) => reader.get('Namespace', name)));
+  return others.filter((_, index) => found[index] === 'NotFound');
 }
 
 async function objectsAround(reader: Reader, subject: Subject): Promise<World> {

@@ -1,6 +1,7 @@
 import { type AnyKind, type ObjectStore, parseKey } from 'kedge';
 import type { CredentialsByDriver } from '@kedge/driver-sdk/parameters';
 import { instances } from '../instance/kind.js';
+import { namespaces } from '../namespace/kind.js';
 import { nodes } from '../node/kind.js';
 import { services } from '../service/kind.js';
 import { snapshots } from '../snapshot/kind.js';
@@ -15,6 +16,7 @@ const kinds = {
   Snapshot: snapshots,
   StorageClass: storageClasses,
   Node: nodes,
+  Namespace: namespaces,
 } as const satisfies Readonly<Record<keyof Readable, unknown>> as unknown as Readonly<
   Record<keyof Readable, AnyKind>
 >;

@@ -42,6 +42,16 @@ export function castOf(lines: readonly string[]): string {
   return `printf '%s\\n' ${lines.map(quoted).join(' ')} | kedge cast --no-wait -`;
 }
 
+/** The command that creates an object in a namespace, after the creation of the namespace if that does not exist. */
+export function creationIn(
+  namespace: string,
+  { absentNamespaces = [] }: World,
+  creation: string,
+): string {
+  if (!absentNamespaces.includes(namespace)) return creation;
+  return `kedge create namespace ${shellWord(namespace)} && ${creation}`;
+}
+
 /** The service of an instance. */
 export function serviceOf({ namespace, service }: Instance): Required<Named> {
   return { namespace, name: service };

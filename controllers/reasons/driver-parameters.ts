@@ -7,7 +7,7 @@ import {
 } from '@kedge/driver-sdk/messages';
 import { classMissing, driverMissing, leftElsewhere } from '../messages/storage.js';
 import { parameterReference } from '../references/secret-reference.js';
-import { castOf, command, deletionOf, patchOf } from './commands.js';
+import { castOf, command, creationIn, deletionOf, patchOf } from './commands.js';
 import { createClass, editClass } from './credentials/class-commands.js';
 import { incompleteCredential } from './credentials/remedy.js';
 import { callParameters, isClassGone, secretsOf } from './credentials/sources.js';
@@ -43,7 +43,11 @@ export function missingSecret(about: About, storage: Storage): Remedy | undefine
   return set(
     `${fields} of secret ${namespace}/${name}`,
     keys.length === 1 ? 'the value for the driver' : 'the values for the driver',
-    `kedge create secret ${shellWord(name)} -n ${shellWord(namespace)}${literals}`,
+    creationIn(
+      namespace,
+      about.world,
+      `kedge create secret ${shellWord(name)} -n ${shellWord(namespace)}${literals}`,
+    ),
   );
 }
 

@@ -1,11 +1,11 @@
 import { memoryFull, subPathRefused } from '../messages/inputs.js';
-import { command, patchOf } from './commands.js';
+import { castOf, command, creationIn, patchOf, serviceOf } from './commands.js';
 import { shellWord } from '../messages/shell-word.js';
 import { missingInput } from './missing-input.js';
 import { type Remedy, run, set, wait } from './remedy.js';
 import { missingSecret, wrongParameters } from './driver-parameters.js';
 import { storageOf } from './storage-subject.js';
-import type { About } from './world.js';
+import type { About, World } from './world.js';
 
 /** The remedy for a secret or configmap of a workload or of its volume that is missing or lacks a key. */
 export function inputsOfInstance(about: About<'Instance'>): Remedy {
@@ -76,5 +76,44 @@ export function inputsFailed(about: About<'Instance'>): Remedy {
       '--replicas 0',
     ),
     'to stop it',
+  );
+}
+
+/** The storage class line of a new volume if no class is the default. */
+function classLine({ storageClasses }: World): readonly string[] {
+  const [first] = storageClasses;
+  const known = storageClasses.find(({ name }) => name === 'local') ?? first;
+  return known ? [`storageClassName: ${known.name}`] : [];
+}
+
+/** The remedy for an instance that claims a volume which does not exist. */
+export function missingVolume({ object, world }: About<'Instance'>, key: string): Remedy {
+  const [namespace = '', name = ''] = key.split('/');
+  const created = (...lines: readonly string[]): string => {
+    const head = ['kind: Volume', `name: ${name}`, `namespace: ${namespace}`];
+    return creationIn(namespace, world, castOf([...head, ...lines]));
+  };
+  const others = world.volumes.filter((other) => other.namespace === namespace);
+  const known = others.map((other) => other.name).join(', ');
+  const more =
+    known === ''
+      ? ''
+      : ` (volumes of namespace ${namespace}: ${known}; to claim another one: ${command('edit', 'service', serviceOf(object))})`;
+  const label = `volume ${namespace}/${name}`;
+  if (object.template.runtime === 'process')
+    return set(
+      `parameters.hostPath of a new ${label}`,
+      'a directory of the node that [storage].hostPathAllowlist permits',
+      created(
+        'storageClassName: local-host',
+        'size: 1Gi',
+        'accessMode: ReadWriteOnce',
+        'parameters: {hostPath: VALUE, createIfMissing: "true"}',
+      ),
+      `the instance then starts automatically${more}`,
+    );
+  return run(
+    created(...classLine(world), 'size: 1Gi', 'accessMode: ReadWriteOnce'),
+    `create ${label}, and the instance starts automatically${more}`,
   );
 }

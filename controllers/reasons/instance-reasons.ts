@@ -3,14 +3,13 @@ import { attachmentsExhausted, usedBy, volumeMissing } from '../messages/storage
 import { mountedVolumes } from '../references/claim.js';
 import {
   command,
-  castOf,
   deletionOf,
   patchOf,
   scaleToNothing,
   serviceOf,
   serviceOfClaim,
 } from './commands.js';
-import { inputsFailed } from './instance-inputs.js';
+import { inputsFailed, missingVolume } from './instance-inputs.js';
 import {
   engineUnavailable,
   imageFailed,
@@ -25,7 +24,7 @@ import { hostPortTaken, limitsNotEnforced, tooLittle } from './scheduling/room.j
 import { unmet } from './reason.js';
 import { byKind, type Remedy, type RemedyOf, run, set, wait } from './remedy.js';
 import { again, namedVolumes } from './storage-subject.js';
-import { type About, findByKey, type World } from './world.js';
+import { type About, findByKey } from './world.js';
 
 /** A remedy for instances. Other objects with the reason wait until the cause is removed, or can be deleted. */
 function ofInstance(remedy: RemedyOf<'Instance'>): RemedyOf {
@@ -46,13 +45,6 @@ function passing(waitsFor: string, until: string): RemedyOf {
   );
 }
 
-/** The storage class line of a new volume if no class is the default. */
-function classLine({ storageClasses }: World): readonly string[] {
-  const [first] = storageClasses;
-  const known = storageClasses.find(({ name }) => name === 'local') ?? first;
-  return known ? [`storageClassName: ${known.name}`] : [];
-}
-
 /** The remedy for an instance whose volume is not ready or does not exist. */
 function volumeNotReady(about: About<'Instance'>): Remedy {
   const { message, object, world } = about;
@@ -60,41 +52,7 @@ function volumeNotReady(about: About<'Instance'>): Remedy {
   const [namespace = '', name = ''] = key.split('/');
   const volume = findByKey(world.volumes, key);
   const service = serviceOf(object);
-  if (volumeMissing.isIn(message) && !volume) {
-    const others = world.volumes.filter((other) => other.namespace === namespace);
-    const known = others.map((other) => other.name).join(', ');
-    const more =
-      known === ''
-        ? ''
-        : ` (volumes of namespace ${namespace}: ${known}; to claim another one: ${command('edit', 'service', service)})`;
-    const label = `volume ${namespace}/${name}`;
-    if (object.template.runtime === 'process')
-      return set(
-        `parameters.hostPath of a new ${label}`,
-        'a directory of the node that [storage].hostPathAllowlist permits',
-        castOf([
-          'kind: Volume',
-          `name: ${name}`,
-          `namespace: ${namespace}`,
-          'storageClassName: local-host',
-          'size: 1Gi',
-          'accessMode: ReadWriteOnce',
-          'parameters: {hostPath: VALUE, createIfMissing: "true"}',
-        ]),
-        `the instance then starts automatically${more}`,
-      );
-    return run(
-      castOf([
-        'kind: Volume',
-        `name: ${name}`,
-        `namespace: ${namespace}`,
-        ...classLine(world),
-        'size: 1Gi',
-        'accessMode: ReadWriteOnce',
-      ]),
-      `create ${label}, and the instance starts automatically${more}`,
-    );
-  }
+  if (volumeMissing.isIn(message) && !volume) return missingVolume(about, key);
   if (volume?.metadata.deletionRequestedAt !== undefined)
     return wait(
       `volume ${namespace}/${name} to be deleted and created again`,

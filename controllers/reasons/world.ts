@@ -23,6 +23,8 @@ type Lists = {
 export type World = Lists & {
   /** Storage classes that objects name and that do not exist. A class that could not be read is in neither list. */
   readonly absentClasses?: readonly string[];
+  /** Namespaces that objects name and that do not exist. */
+  readonly absentNamespaces?: readonly string[];
   /** The credentials of drivers, as far as they are known. */
   readonly credentials: CredentialsByDriver;
 };

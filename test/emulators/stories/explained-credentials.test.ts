@@ -6,13 +6,13 @@ import { CloudWorld } from './cloud-world.js';
 
 const plurals = {
   ...{ Service: 'services', Instance: 'instances', Volume: 'volumes', Snapshot: 'snapshots' },
-  ...{ StorageClass: 'storageclasses', Node: 'nodes' },
+  ...{ StorageClass: 'storageclasses', Node: 'nodes', Namespace: 'namespaces' },
 } as const satisfies Readonly<Record<keyof Readable, string>>;
 
 /** Reads objects as clients do: over REST, where literals are masked and hidden fields are missing. */
 function restReader(cloud: CloudWorld): Reader {
   const within = (kind: keyof Readable, namespace: string): string =>
-    kind === 'StorageClass' || kind === 'Node'
+    kind === 'StorageClass' || kind === 'Node' || kind === 'Namespace'
       ? `/${plurals[kind]}`
       : `/namespaces/${namespace}/${plurals[kind]}`;
   return {
