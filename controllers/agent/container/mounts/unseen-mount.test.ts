@@ -75,6 +75,21 @@ describe('the mounts of a started container', () => {
     expect(await unseen(files)).to.equal(undefined);
   });
 
+  it('are not judged by the mounts of the machine, if the process runs beside the container in the namespace of kedged', async () => {
+    const link = async (folder: string, namespace: string) => {
+      await mkdir(join(proc, folder, 'ns'), { recursive: true });
+      await symlink(`mnt:[${namespace}]`, join(proc, folder, 'ns/mnt'));
+    };
+    // The machine has something else at the target.
+    const machine = own + line('8:2', '/', '/data');
+    await link('self', '1');
+    await link('42', '1');
+    expect(await unseen(machine)).to.equal(undefined);
+    await rm(join(proc, '42/ns'), { recursive: true });
+    await link('42', '2');
+    expect(await unseen(machine)).to.equal('/data');
+  });
+
   it('are not inspected if nothing is mounted at their sources', async () => {
     await mkdir(join(proc, 'self'));
     await writeFile(join(proc, 'self/mountinfo'), line('8:1', '/', '/'));

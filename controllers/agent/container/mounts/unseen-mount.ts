@@ -1,4 +1,4 @@
-import { readFile, realpath } from 'node:fs/promises';
+import { readFile, readlink, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type MountEntry, parseMountTable } from '@kedge/driver-sdk';
 import type { WorkloadMount } from '../../runtime/runtime.js';
@@ -10,7 +10,8 @@ type Running = Pick<ContainerInspection, 'id' | 'pid'>;
 /**
  * The first mount whose source has something mounted for this process, of which the container has something else. The
  * engine resolves sources in its own mount namespace. If mounts of this one do not reach it, the container has the
- * directory below the volume. Undefined if there is none, or if the process of the container is not visible here.
+ * directory below the volume. Undefined if there is none, if the process of the container is not visible here, or if it
+ * runs in the mount namespace of this process, such as that of a virtual machine.
  * @param inspect returns the container; called only if something is mounted at a source
  * @param proc where the kernel shows processes
  */
@@ -32,11 +33,16 @@ export async function unseenMount(
   if (!container || container.pid <= 0) return undefined;
   const textOf = (name: string): Promise<string> =>
     readFile(join(proc, String(container.pid), name), 'utf8').catch(() => '');
+  const namespaceOf = (process: string): Promise<string | undefined> =>
+    readlink(join(proc, process, 'ns', 'mnt')).catch(() => undefined);
   // Another process of that number: the engine may have another pid namespace.
   if (!(await textOf('cgroup')).includes(container.id)) return undefined;
+  // The process of a runtime with a virtual machine runs beside the container, whose mounts are then unknown.
+  const [here, there] = await Promise.all(['self', String(container.pid)].map(namespaceOf));
+  if (here !== undefined && here === there) return undefined;
   const seen = parseMountTable(await textOf('mountinfo'));
   return mounted.find(({ mount, entry }) => {
-    const there = seen.findLast(({ target }) => target === mount.target);
-    return there && (there.device !== entry.device || there.root !== entry.root);
+    const found = seen.findLast(({ target }) => target === mount.target);
+    return found && (found.device !== entry.device || found.root !== entry.root);
   })?.mount;
 }
