@@ -50,7 +50,7 @@ export class KeptLists<L extends Keepable> {
     return this.#kept.size;
   }
 
-  /** Bytes of a kind's objects that were replaced so far; see {@link Keepable.replacedBefore}. */
+  /** Bytes of a kind's objects that were replaced or deleted so far; see {@link Keepable.replacedBefore}. */
   replacedOf(kind: string): number {
     return this.#replaced.get(kind) ?? 0;
   }

@@ -246,7 +246,7 @@ export const readAndWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'refuses all calls once closed',
+    name: 'refuses writes once closed, and can be closed again',
     body: async (store) => {
       await store.close();
       await refused('Unavailable', store.create(things, thing('a')));

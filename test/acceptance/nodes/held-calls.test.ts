@@ -120,7 +120,7 @@ describe('a volume whose node executes a call', function () {
       await until(`snapshots/${name}`, (s) => s.status === 'Ready');
       await gone(`volumes/${name}`);
     }
-    // Later work on the node starts after all work for these volumes.
+    // The node observes this volume after all changes of the others, so that their work has begun by then.
     await make('next');
     for (const [n, name] of names.entries()) expect(await content(kept[n] ?? '')).to.equal(name);
   });
