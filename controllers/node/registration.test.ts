@@ -119,7 +119,7 @@ describe('node registration', () => {
     const engine = Object.assign(new MemoryEngine(), { freeBytes: () => Promise.resolve(free) });
     const clock = new FakeClock();
     await using store = await openStore({ engine, clock });
-    // The store checks its free space at each write, so it is full after this one.
+    // The store measures its free space after its first write, and later at most once a second.
     await store.create(nodes, { name: 'other' });
     await settle();
     expect(store.health().state).to.equal('full');

@@ -2,8 +2,8 @@ import type { ApiObject } from './kinds/object.js';
 import { type Stored, stored } from './stored.js';
 
 /**
- * One change of one object. A deletion has the last state (with selectors: the last matching state), with the revision
- * of the deletion.
+ * One change of one object. A deletion has the last state, with the revision of the deletion. With selectors, an object
+ * that no longer matches is a deletion with its new state; `previous` has the matching one, if the source still has it.
  */
 export type WatchEvent<T extends ApiObject> = {
   /** Bytes of the change in the source, if known, for consumers that bound buffered bytes. */

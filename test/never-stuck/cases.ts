@@ -38,7 +38,7 @@ export interface Case {
 
 /** Combinations that are not run. */
 export interface LeftOut {
-  /** The excluded values; `*` means all. */
+  /** The excluded values. */
   readonly which: string;
   readonly reason: string;
   readonly count: number;
