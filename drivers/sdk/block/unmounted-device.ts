@@ -45,9 +45,10 @@ function isForeign(
  * link, which may be wrong. Before the volume is formatted no other program has a reason to use its device, so it is
  * refused wherever it is mounted, and while it is swap or part of another device of the kernel. Later an operator may
  * inspect it; a device that is known by its link alone is refused while it is mounted writable elsewhere in this mount
- * namespace, or at all elsewhere in that of the machine, if that is another one. Bind mounts of the volume are below the directory of `target`. Mounts of file systems other than ext4
- * and xfs in other mount namespaces are not searched: their content is refused later. Later mounts do not detect what
- * is mounted only in a namespace without a process.
+ * namespace, or at all elsewhere in that of process 1, if that is another one or can't be read. Bind mounts of the
+ * volume are below the directory of `target`. Mounts of file systems other than ext4 and xfs in other mount namespaces
+ * are not searched: their content is refused later. Later mounts do not detect what is mounted only in a namespace
+ * without a process.
  * @throws DriverError InUse that names the user of the device
  */
 export async function requireUnmounted(
