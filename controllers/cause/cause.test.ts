@@ -191,7 +191,7 @@ describe('the cause of an object that is not ready', () => {
     expect(serviceWith(service, all, [])?.object).to.equal('Instance default/s-2');
   });
 
-  it('is the end of the last run while the next one starts, with the cause of a kill', () => {
+  it('is the end of the last run while the next one starts, with the limit that it exceeded', () => {
     const starting = { ...unmet('Ready', 'is being started'), reason: 'Starting' };
     const crashed = instance({ conditions: [starting], exitCode: 137, backoff: { crashes: 1 } });
     expect(instanceWith(crashed, [])?.message).to.equal(
@@ -200,7 +200,7 @@ describe('the cause of an object that is not ready', () => {
     const cause = instanceWith({ ...crashed, exitReason: 'OOMKilled' }, []);
     expect(cause?.reason).to.equal('OOMKilled');
     expect(cause?.message).to.equal(
-      'was killed for lack of memory before (OOMKilled, exit code 137); is being started',
+      'exceeded its memory limit before (OOMKilled, exit code 137); is being started',
     );
   });
 

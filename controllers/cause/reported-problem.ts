@@ -49,7 +49,7 @@ export function crashOf({
   if (exitReason === 'OOMKilled')
     return {
       reason: exitReason,
-      message: `was killed for lack of memory before (OOMKilled, exit code ${exitCode}); ${ready.message}`,
+      message: `exceeded its memory limit before (OOMKilled, exit code ${exitCode}); ${ready.message}`,
     };
   return { reason: 'Failed', message: `ended with exit code ${exitCode} before; ${ready.message}` };
 }

@@ -149,7 +149,7 @@ export const instanceReasons = {
     passing('its image', 'once the image is pulled'),
   ),
   ImagePullFailed: unmet("the image of the workload can't be provided", ofInstance(imageFailed)),
-  OOMKilled: unmet('the kernel killed the workload for lack of memory', ofInstance(outOfMemory)),
+  OOMKilled: unmet('the workload exceeded its memory limit', ofInstance(outOfMemory)),
   EngineRestarted: unmet(
     'the container engine or its machine was restarted, which ended the workload',
     passing('its workload', 'once the workload has run for minReadySeconds'),

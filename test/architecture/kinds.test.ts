@@ -111,7 +111,7 @@ describe('every kind', () => {
     const planned = [
       ...['logs', 'health', 'images', 'exec', 'keys', 'driverchecks', 'noderequests'],
     ];
-    const parts = ['', '/status', '/finalizers'];
+    const parts = ['', '/status', '/finalizers', '/expiry'];
     const known = [...allKinds, effectRecords].flatMap((k) => parts.map((part) => k.plural + part));
     for (const policy of Object.values(accessPolicies))
       for (const rule of policy.rules)

@@ -209,8 +209,7 @@ export const ofServices: readonly Mistake[] = [
     until: ['instances/web-0', 'OOMKilled'],
     command: whyWeb,
     words: [
-      'its memory limit',
-      '(OOMKilled)',
+      'it exceeded its memory limit (OOMKilled)',
       'set resources.memory.limit of service $NS/web to more than 32Mi',
     ],
     then: { value: '1Gi', recovers: running },

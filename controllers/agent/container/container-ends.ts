@@ -48,9 +48,7 @@ export class ContainerEnds {
     if (!end.requested) {
       const atLimit = await this.#memory.include({ id, run }, inspection);
       if (atLimit === undefined) return { state: 'ending', run };
-      const isUnlimited = inspection.limits.memoryBytes === 0;
-      if (atLimit)
-        return { ...end, reason: 'OOMKilled', ...(isUnlimited && { lackOf: 'node' as const }) };
+      if (atLimit) return { ...end, reason: 'OOMKilled' };
       const by = await starts.ended({ id, run }, end, signal);
       if (by !== undefined)
         return { ...end, reason: 'EngineRestarted', ...(by === 'machine' && { rebooted: true }) };

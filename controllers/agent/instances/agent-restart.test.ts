@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import {
-  findCondition,
   Manager,
   MemoryEngine,
   type ObjectStore,
@@ -126,23 +125,6 @@ describe('a restart of the agent', () => {
     await clock.advance(10_000);
     await settle();
     expect(runtime.starts.length).to.equal(starts + 1);
-  });
-
-  it('of a workload that lacked memory names the limit, the node, or both', async () => {
-    for (const [name, lackOf, words] of [
-      ['loop-1', 'limit', 'it exceeded its memory limit (OOMKilled)'],
-      ['loop-2', 'node', 'the kernel killed it because the node ran out of memory (OOMKilled)'],
-      ['loop-3', undefined, 'killed it at its memory limit, or because the node ran out of memory'],
-    ] as const) {
-      const key = { namespace: 'default', name };
-      const { uid } = (await store.get(instances, key))!.metadata;
-      const times = { startedAt: clock.now() - 3_000, exitedAt: clock.now() };
-      const end = { run: 1, exitCode: 137, reason: 'OOMKilled', requested: false } as const;
-      runtime.become(uid, { state: 'exited', ...end, ...times, ...(lackOf && { lackOf }) });
-      await settle();
-      const ended = await store.get(instances, key);
-      expect(findCondition(ended?.conditions, 'ContainersReady')?.message).to.contain(words);
-    }
   });
 
   it('keeps the backoff of workloads that crash repeatedly', async () => {

@@ -79,7 +79,7 @@ export class WorkloadRestarts {
       refused === undefined
         ? `ended with exit code ${code}`
         : `${startRefused.format()} ${refused}`;
-    const why = state.reason === 'OOMKilled' ? `: ${memoryKills[state.lackOf ?? 'unknown']}` : '';
+    const why = state.reason === 'OOMKilled' ? ': it exceeded its memory limit (OOMKilled)' : '';
     const message = `${what}${why}; ${next}`;
     const phase: InstancePhase = state.exitCode === 0 ? 'Exited' : 'Failed';
     const reason = refused === undefined ? (state.reason ?? phase) : 'StartFailed';
@@ -99,14 +99,6 @@ export class WorkloadRestarts {
     return atOwnTime ? requeueAfter(waitMs, restartPriority(policy, state, crashes)) : done();
   }
 }
-
-/** The cause of a kill for lack of memory. */
-const memoryKills = {
-  limit: 'it exceeded its memory limit (OOMKilled)',
-  node: 'the kernel killed it because the node ran out of memory (OOMKilled)',
-  unknown:
-    'the kernel killed it at its memory limit, or because the node ran out of memory (OOMKilled)',
-} as const;
 
 /**
  * The fields of the last end; none for an end that the agent or the engine caused, and for one without an exit code,

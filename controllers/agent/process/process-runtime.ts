@@ -93,7 +93,7 @@ export class ProcessRuntime implements Runtime {
     this.#options = options;
     const { clock, policy = defaultPolicy, startTimeoutMs: timeoutMs = startMsMax } = options;
     this.#groups = new WorkloadGroups(options.cgroups, (id) => groupsOf(this.#workload(id)));
-    this.#ends = new RunEnds((id) => this.#groups.memoryKillOf(id));
+    this.#ends = new RunEnds((id) => this.#groups.ranOutOfMemory(id));
     this.#isolation = new IsolationProbes(clock);
     this.#stops = new StopRequests(clock, policy);
     const late = (id: string): void => this.#listener(id);

@@ -2,7 +2,6 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { WorkloadState } from '../runtime/runtime.js';
 import { readIfExists } from '../launch/process-table.js';
-import type { MemoryKillCause } from './cgroup/memory-kill.js';
 import { refusalOf } from './run-start.js';
 
 /** Exit code of a workload that SIGKILL ended. */
@@ -28,13 +27,13 @@ interface KnownEnd {
  */
 export class RunEnds {
   readonly #known = new Map<string, KnownEnd>();
-  readonly #memoryKillOf: (id: string) => MemoryKillCause | undefined;
+  readonly #ranOutOfMemory: (id: string) => boolean;
 
   /**
-   * @param memoryKillOf the lack of memory for which the kernel killed a process of the workload's last run
+   * @param ranOutOfMemory whether the kernel killed a process of the workload's last run for lack of memory
    */
-  constructor(memoryKillOf: (id: string) => MemoryKillCause | undefined) {
-    this.#memoryKillOf = memoryKillOf;
+  constructor(ranOutOfMemory: (id: string) => boolean) {
+    this.#ranOutOfMemory = ranOutOfMemory;
   }
 
   /** The cached end of this run; undefined if it was not read yet. */
@@ -55,16 +54,14 @@ export class RunEnds {
     const exitedAt = timeOf(directory, 'exit') || startedAt;
     const requested = readIfExists(join(directory, 'stop-requested')) !== undefined;
     const refused = refusalOf(directory);
-    const mayBeKill = exitCode === killedCode && !requested;
-    const lackOf = mayBeKill ? this.#memoryKillOf(id) : undefined;
+    const outOfMemory = exitCode === killedCode && !requested && this.#ranOutOfMemory(id);
     const times = { exitCode, startedAt, exitedAt, requested };
     const end: RunEnd = {
       state: 'exited',
       run: n,
       ...times,
       ...(refused === '' ? {} : { refused }),
-      ...(lackOf && { reason: 'OOMKilled' as const }),
-      ...(lackOf && lackOf !== 'unknown' && { lackOf }),
+      ...(outOfMemory && { reason: 'OOMKilled' as const }),
     };
     if (exitCode !== undefined) this.#known.set(id, { directory, end });
     return end;

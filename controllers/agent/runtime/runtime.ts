@@ -118,11 +118,6 @@ export type WorkloadState =
       readonly refused?: string;
       /** The cause of the end if it is not the command itself: the kernel, or a restart of the engine. */
       readonly reason?: 'OOMKilled' | 'EngineRestarted';
-      /**
-       * Set with the reason OOMKilled if it is known whether the memory of its limit or of the node was used up. That of
-       * the node includes a limit of kedged or of the engine.
-       */
-      readonly lackOf?: 'limit' | 'node';
       /** Set with the reason EngineRestarted if the machine was rebooted after the start of the run. */
       readonly rebooted?: true;
       /** Milliseconds since the epoch, like `exitedAt`. */

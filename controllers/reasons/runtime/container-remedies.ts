@@ -176,7 +176,7 @@ export function imageFailed(about: About<'Instance'>): Remedy {
   );
 }
 
-/** The remedy for a workload that the kernel killed at its memory limit, or because the node ran out of memory. */
+/** The remedy for a workload that the kernel killed because it exceeded its memory limit. */
 export function outOfMemory({ object }: About<'Instance'>): Remedy {
   const service = serviceOf(object);
   const limit = object.template.resources?.memory?.limit;
@@ -185,7 +185,7 @@ export function outOfMemory({ object }: About<'Instance'>): Remedy {
       `resources.memory.limit of service ${service.namespace}/${service.name}`,
       `more than ${limit}`,
       patchOf('service', service, { resources: { memory: { limit: 'VALUE' } } }),
-      'or reduce the memory that the command needs; if the node ran out of memory, add memory to it',
+      'or reduce the memory that the command needs',
     );
   return set(
     `command of service ${service.namespace}/${service.name}`,

@@ -86,9 +86,9 @@ describe('control groups of workloads', () => {
       await writeFile(join(root, 'freezer/kedge/u', name), '');
     const cluster = '0123abcd-original';
     const copy = new WorkloadGroups({ root, cluster });
-    expect([await copy.procs('u'), copy.memoryKillOf('u')]).to.deep.equal([[], undefined]);
+    expect([await copy.procs('u'), copy.ranOutOfMemory('u')]).to.deep.equal([[], false]);
     const later = new WorkloadGroups({ root, cluster }, () => procs);
-    expect([await later.procs('u'), later.memoryKillOf('u')]).to.deep.equal([procs, 'unknown']);
+    expect([await later.procs('u'), later.ranOutOfMemory('u')]).to.deep.equal([procs, true]);
     await later.kill('u');
     expect(await read('freezer/kedge/u/freezer.state')).to.equal('THAWED');
     for (const file of ['memory/kedge/u', 'freezer/kedge/u'])
@@ -118,34 +118,10 @@ describe('control groups of workloads', () => {
     await writeFile(join(root, 'kedge/u/cgroup.kill'), '');
     await groups.kill('u');
     expect(await read('kedge/u/cgroup.kill')).to.equal('1');
-    const events = join(root, 'kedge/u/memory.events');
-    expect(groups.memoryKillOf('u')).to.equal(undefined);
-    await writeFile(events, 'low 0\nmax 9\noom 2\noom_kill 1\noom_group_kill 0\n');
-    expect(groups.memoryKillOf('u')).to.equal('limit');
-    expect(groups.memoryKillOf('another')).to.equal(undefined);
-    // Without an oom of this group, the kernel killed because the machine ran out of memory.
-    await writeFile(events, 'low 0\nmax 9\noom 0\noom_kill 1\noom_group_kill 0\n');
-    expect(groups.memoryKillOf('u')).to.equal('node');
-    await writeFile(events, 'low 0\nmax 9\noom 1\noom_kill 0\noom_group_kill 0\n');
-    expect(groups.memoryKillOf('u')).to.equal(undefined);
-  });
-
-  it('of v1 report memory of the machine only if they never reached their limit', async () => {
-    await hierarchies('memory', 'freezer');
-    await groups.prepare('u', { memoryBytes: 2 ** 27 });
-    const write = (name: string, text: string) =>
-      writeFile(join(root, 'memory/kedge/u', name), text);
-    await write('memory.oom_control', 'oom_kill_disable 0\nunder_oom 0\noom_kill 1\n');
-    await write('memory.failcnt', '0\n');
-    expect(groups.memoryKillOf('u')).to.equal('node');
-    await write('memory.memsw.failcnt', '3\n');
-    expect(groups.memoryKillOf('u')).to.equal('unknown');
-    await write('memory.memsw.failcnt', '0\n');
-    // Page cache also reaches the limit, without a kill.
-    await write('memory.failcnt', '17\n');
-    expect(groups.memoryKillOf('u')).to.equal('unknown');
-    await write('memory.oom_control', 'oom_kill_disable 0\nunder_oom 0\noom_kill 0\n');
-    expect(groups.memoryKillOf('u')).to.equal(undefined);
+    expect(groups.ranOutOfMemory('u')).to.equal(false);
+    await writeFile(join(root, 'kedge/u/memory.events'), 'low 0\noom 2\noom_kill 1\n');
+    expect(groups.ranOutOfMemory('u')).to.equal(true);
+    expect(groups.ranOutOfMemory('another')).to.equal(false);
   });
 
   it('do not exist for a workload without limits', async () => {

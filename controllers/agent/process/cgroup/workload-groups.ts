@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { isAccessible } from '@kedge/driver-sdk';
@@ -9,7 +9,6 @@ import {
   type LimitFile,
   limitFiles,
 } from './limit-files.js';
-import { memoryKillIn, type MemoryKillCause } from './memory-kill.js';
 import { acceptedIn } from './changed-limit-files.js';
 import { killGroup } from './kill-group.js';
 import { clusterPrefix } from '../../runtime/cluster-prefix.js';
@@ -190,14 +189,15 @@ export class WorkloadGroups {
     return (await this.#existing(id)).map((folder) => join(folder, 'cgroup.procs'));
   }
 
-  /** The lack of memory for which the kernel killed a process of the workload; undefined if it killed none. */
-  memoryKillOf(id: string): MemoryKillCause | undefined {
+  /** Whether the kernel killed a process of the workload for lack of memory: at its limit, or of the whole machine. */
+  ranOutOfMemory(id: string): boolean {
     const version = this.#versionNow();
-    for (const name of this.#names(id)) {
-      const cause = memoryKillIn(version, this.#folder(version, 'memory', name));
-      if (cause) return cause;
-    }
-    return undefined;
+    const file = version === 'v1' ? 'memory.oom_control' : 'memory.events';
+    return this.#names(id).some((name) => {
+      const path = join(this.#folder(version, 'memory', name), file);
+      const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
+      return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0) > 0;
+    });
   }
 
   /**
