@@ -95,8 +95,12 @@ function installPackages(name, packages = []) {
   const args = [...installArguments, ...packages];
   const unreachable = unreachableRegistry(root);
   if (!unreachable) return run(name, 'npm', args);
-  for (const more of [['--offline'], ['--fetch-retries=0', '--fetch-timeout=10000']])
-    if (spawnSync('npm', [...args, ...more], { cwd: root, stdio: 'ignore' }).status === 0) return;
+  // The last attempt prints its own cause, which need not be the registry.
+  for (const [stdio, ...more] of [
+    ['ignore', '--offline'],
+    ['inherit', '--fetch-retries=0', '--fetch-timeout=10000'],
+  ])
+    if (spawnSync('npm', [...args, ...more], { cwd: root, stdio }).status === 0) return;
   console.error(unreachable);
   process.exit(1);
 }
