@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -28,8 +28,10 @@ describe(`control groups of v2: ${size}, seed ${seed}`, function () {
     const why =
       process.getuid?.() !== 0
         ? 'the guest needs root'
-        : spawnSync('sh', ['-c', 'command -v linux.uml']).status !== 0 &&
-          'linux.uml is not installed (package user-mode-linux)';
+        : spawnSync('sh', ['-c', 'command -v linux.uml']).status !== 0
+          ? 'linux.uml is not installed (package user-mode-linux)'
+          : spawnSync('sh', ['-c', 'command -v cc']).status !== 0 &&
+            'cc is not installed (packages gcc and libc6-dev)';
     if (why !== false) {
       if (process.env['CI'] && process.arch === 'x64') throw new Error(why);
       console.log(`skipped: ${why}`);
@@ -43,6 +45,9 @@ describe(`control groups of v2: ${size}, seed ${seed}`, function () {
 
   it('limit workloads, kill all of their processes and report changes, under a kernel that has them', async () => {
     const init = join(root, 'test/containers/unified/guest.sh');
+    const shim = join(folder, 'wide-registers.so');
+    const source = join(root, 'test/containers/unified/wide-registers.c');
+    execFileSync('cc', ['-shared', '-fPIC', '-O1', '-o', shim, source, '-ldl']);
     const guest = spawn(
       'linux.uml',
       [
@@ -50,7 +55,7 @@ describe(`control groups of v2: ${size}, seed ${seed}`, function () {
         ...['con=null', 'con0=fd:0,fd:1', 'umid=guest', `uml_dir=${folder}/`],
         ...[`kedge.directory=${root}`, `kedge.spec=${spec}`, `kedge.grep=${grep}`],
       ],
-      { stdio: ['ignore', 'pipe', 'pipe'] },
+      { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, LD_PRELOAD: shim } },
     );
     let output = '';
     for (const stream of [guest.stdout, guest.stderr])
