@@ -50,7 +50,13 @@ describe('an engine with live-restore that is stopped gracefully while it starts
         ended += (backoff as { engineEnds?: number } | undefined)?.engineEnds ?? 0;
       await daemon.ok('DELETE', `${base}/services/${name}`);
       // Kedge frees a run that the engine does not continue after 60 s without an answer.
-      await eventually('its end', () => engine.docker('ps', '-aq') === '', 150_000);
+      await eventually('its end', () => engine.docker('ps', '-aq') === '', 150_000).catch(
+        (error: Error) => {
+          throw new Error(
+            `${error.message}\n${engine.state()}\nkedged:\n${daemon.log.slice(-8_000)}`,
+          );
+        },
+      );
     }
     console.log(`      ${rounds} stops of the engine ended ${ended} containers`);
   });

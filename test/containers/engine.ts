@@ -13,6 +13,8 @@ export const busyboxImage = 'kedge-test/busybox:1';
 
 /** Time limit of a command of the engine, milliseconds. */
 const commandMs = 300_000;
+/** Time limit of each step of the end of an engine, milliseconds: one that hangs must not outlast the hook that ends it. */
+const endMs = 60_000;
 
 /**
  * Why no real container engine can be started here; undefined if one can. In CI it must be undefined: a test
@@ -155,6 +157,7 @@ export class RealEngine {
     args: readonly string[],
     stderr: 'ignore' | 'pipe',
     input = '',
+    timeout = commandMs,
   ): { readonly status: number | null; readonly stdout: string; readonly stderr: string } {
     return spawnSync('docker', ['-H', `unix://${this.socketPath}`, ...args], {
       encoding: 'utf8',
@@ -162,15 +165,28 @@ export class RealEngine {
       stdio: [input === '' ? 'ignore' : 'pipe', 'pipe', stderr],
       env: { PATH: process.env['PATH'], HOME: this.directory },
       // An engine that was killed amid a start may never answer for that container.
-      timeout: commandMs,
+      timeout,
       killSignal: 'SIGKILL',
     });
   }
 
   /** The end of the log of `containerd` or `dockerd`. */
-  logTail(program: 'containerd' | 'dockerd'): string {
+  logTail(program: 'containerd' | 'dockerd', characters = 3_000): string {
     const text = readFileSync(join(this.directory, `${program}.log`), 'utf8');
-    return text.slice(-3_000);
+    return text.slice(-characters);
+  }
+
+  /** The containers, the processes of the engine and the ends of its logs, for the error of a test. */
+  state(): string {
+    const shown = this.#run(['ps', '--all', '--no-trunc'], 'pipe', '', endMs);
+    const processes = execFileSync('ps', ['-eo', 'pid,ppid,stat,etimes,args'], {
+      encoding: 'utf8',
+    });
+    return [
+      ...[shown.stdout, shown.stderr],
+      ...processes.split('\n').filter((line) => line.includes(this.directory)),
+      ...['dockerd:', this.logTail('dockerd', 8_000), 'containerd:', this.logTail('containerd')],
+    ].join('\n');
   }
 
   #spawn(program: 'containerd' | 'dockerd', args: readonly string[]): ChildProcess {
@@ -229,11 +245,11 @@ export class RealEngine {
     if (this.#dockerd) {
       const containers = this.#run(['ps', '--all', '--quiet'], 'ignore').stdout.split('\n');
       const ids = containers.filter((id) => id !== '');
-      if (ids.length > 0) this.#run(['rm', '--force', '--volumes', ...ids], 'ignore');
-      this.#run(['network', 'prune', '--force'], 'ignore');
-      await end(this.#dockerd, 'SIGTERM');
+      if (ids.length > 0) this.#run(['rm', '--force', '--volumes', ...ids], 'ignore', '', endMs);
+      this.#run(['network', 'prune', '--force'], 'ignore', '', endMs);
+      await end(this.#dockerd, 'SIGTERM', endMs);
     }
-    await end(this.#containerd, 'SIGTERM');
+    await end(this.#containerd, 'SIGTERM', endMs);
     this.#killShims();
     const below = (await readMountTable()).filter(({ target }) =>
       target.startsWith(`${this.directory}/`),
@@ -279,9 +295,17 @@ function removeCgroup(path: string): void {
   }
 }
 
-async function end(child: ChildProcess | undefined, signal: NodeJS.Signals): Promise<void> {
+/** Sends the signal and waits for the exit; with a time limit, kills the process once it has passed. */
+async function end(
+  child: ChildProcess | undefined,
+  signal: NodeJS.Signals,
+  limitMs?: number,
+): Promise<void> {
   if (!child || child.exitCode !== null || child.signalCode !== null) return;
   const exited = once(child, 'exit');
   child.kill(signal);
+  const timer =
+    limitMs === undefined ? undefined : setTimeout(() => child.kill('SIGKILL'), limitMs);
   await exited;
+  clearTimeout(timer);
 }
