@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { invalid } from './errors.js';
 import { limits } from './limits.js';
 
-describe('a refusal', () => {
-  it('lists the first violations of very many, and the number of the others', () => {
+describe('an error for violations', () => {
+  it('lists the first violations up to the limit, and the number of the others', () => {
     const found = Array.from({ length: 60_000 }, (_, n) => ({ field: `f${n}`, description: 'x' }));
     const { violations, message } = invalid(found);
     expect(violations).to.have.length(limits.violationsMax + 1);

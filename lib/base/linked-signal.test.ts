@@ -25,7 +25,7 @@ describe('linked signal', () => {
     expect(getEventListeners(source, 'abort')).to.have.length(0);
   });
 
-  it('adds one listener to a source that thousands follow, and reaches all but those that are disposed', () => {
+  it('adds one listener to a source of thousands of links, and aborts all links that are not disposed', () => {
     const source = new AbortController();
     const links = Array.from({ length: 5_000 }, () => linkSignals(source.signal));
     expect(getEventListeners(source.signal, 'abort')).to.have.length(1);

@@ -44,9 +44,9 @@ describe('time slices', () => {
 
   it('share one turn until it is used up', async () => {
     const clock = new TurnClock();
-    const woken: string[] = [];
-    for (const name of ['a', 'b']) void new TimeSlice(clock).pause().then(() => woken.push(name));
+    const resumed: string[] = [];
+    for (const name of ['a', 'b']) void new TimeSlice(clock).pause().then(() => resumed.push(name));
     await clock.turn();
-    expect(woken).to.deep.equal(['a', 'b']);
+    expect(resumed).to.deep.equal(['a', 'b']);
   });
 });

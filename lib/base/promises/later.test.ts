@@ -41,13 +41,13 @@ describe('a value or its promise', () => {
     expect(() => recovered(thrown, thrown)).to.throw('no');
   });
 
-  it('becomes a promise, which rejects with what is thrown', async () => {
+  it('becomes a promise, which rejects with a thrown error', async () => {
     expect(await promised(() => 1)).to.equal(1);
     const error = await promised(thrown).catch((caught: unknown) => caught);
     expect(error).to.equal(failure);
   });
 
-  it('is one of several: known if all are', async () => {
+  it('is known together with others if all are known, and awaited otherwise', async () => {
     expect(together([known(1), known(2)])).to.deep.equal([1, 2]);
     expect(together([])).to.deep.equal([]);
     const some = together([known(1), Promise.resolve(2)]);
