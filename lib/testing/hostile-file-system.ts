@@ -17,9 +17,9 @@ function systemError(code: string, path: string): Error {
 }
 
 /**
- * A disk in memory that fails like a real one. A power loss discards unsynced content, completely or partly and torn
- * between sectors, and unsynced names may survive or not. Any call can be made to fail. A seed determines what
- * survives, so that failures can be repeated.
+ * A disk in memory that fails like a real one. After a power loss, unsynced content is lost, kept, or torn between
+ * sectors, and unsynced names may survive or not. Any call can be made to fail. A seed determines what survives, so
+ * that failures can be repeated.
  */
 export class HostileFileSystem implements FileSystem {
   readonly #root = emptyDirectory();
@@ -30,7 +30,7 @@ export class HostileFileSystem implements FileSystem {
   #calls = 0;
   #dead = false;
   /** The number of restarts. Handles of an earlier number are invalid. */
-  #life = 0;
+  #restarts = 0;
 
   constructor(options: HostileOptions = {}) {
     this.#options = options;
@@ -63,7 +63,7 @@ export class HostileFileSystem implements FileSystem {
     this.#survive(this.#root);
     this.#faults.clear();
     this.#dead = false;
-    this.#life += 1;
+    this.#restarts += 1;
   }
 
   async open(path: string, mode: OpenMode): Promise<OpenFile> {
@@ -165,9 +165,9 @@ export class HostileFileSystem implements FileSystem {
   }
 
   #handle(path: string, file: FileNode): OpenFile {
-    const life = this.#life;
+    const restarts = this.#restarts;
     const call = async <R>(work: () => R): Promise<R> => {
-      if (life !== this.#life) throw systemError('EBADF', path);
+      if (restarts !== this.#restarts) throw systemError('EBADF', path);
       return this.#call(work);
     };
     return {

@@ -169,7 +169,7 @@ export class ModelDatabase implements Database {
       await log.write(record, this.#logEnd);
       this.#logEnd += record.length;
     } catch (error) {
-      // A full disk accepts a part of the record.
+      // A failed write may leave a part of the record, as on a full disk.
       const part = record.subarray(0, Math.floor(this.#random.next() * record.length));
       await log.write(part, this.#logEnd).then(
         () => (this.#logEnd += part.length),

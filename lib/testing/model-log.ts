@@ -43,7 +43,7 @@ export class LogEncoder {
   }
 }
 
-/** The records that LevelDB would find: invalid ones are skipped silently. */
+/** The records that LevelDB would find. After an invalid fragment, the rest of its block is skipped silently. */
 export function* readLog(log: Buffer): Iterable<Buffer> {
   let parts: Buffer[] = [];
   for (let block = 0; block < log.length; block += blockBytes) {

@@ -13,13 +13,13 @@ import type { ObjectStore } from '../store/index.js';
  * @throws TypeError if there is no path
  */
 function pathTo({ transitions }: StateMachine, from: string, to: string): readonly string[] {
-  const ways: (readonly string[])[] = [[from]];
+  const paths: (readonly string[])[] = [[from]];
   const seen = new Set([from]);
-  for (const way of ways) {
-    const [at = from] = way.slice(-1);
-    if (at === to) return way.slice(1);
+  for (const path of paths) {
+    const [at = from] = path.slice(-1);
+    if (at === to) return path.slice(1);
     for (const next of transitions[at] ?? []) {
-      if (!seen.has(next)) ways.push([...way, next]);
+      if (!seen.has(next)) paths.push([...path, next]);
       seen.add(next);
     }
   }
@@ -27,7 +27,7 @@ function pathTo({ transitions }: StateMachine, from: string, to: string): readon
 }
 
 /**
- * Moves an object into a state by legal transitions of its kind, in one transaction: watches receive only the last
+ * Moves an object into a state by valid transitions of its kind, in one transaction: watches receive only the last
  * state. For tests that start from an intermediate state.
  * @param status further status fields
  * @throws TypeError if no transitions lead there, the kind has no states, or the object does not exist

@@ -28,7 +28,7 @@ export function unreliableStore(store: ObjectStore): UnreliableStore {
     release() {
       const late = hung;
       hung = [];
-      for (const carryOut of late) carryOut();
+      for (const resume of late) resume();
     },
     store: new Proxy(store, {
       get(target, name) {

@@ -6,7 +6,7 @@ import { type ConformanceTest, key, refused, thing, things } from './subject.js'
 /** Preconditions of updates and deletions, and calls without them. */
 export const guardedWriteTests: readonly ConformanceTest[] = [
   {
-    name: 'an update with a stale object is refused, and writes of others are kept',
+    name: 'an update with a stale object is refused, and the newer state is kept',
     body: async (store) => {
       const made = await store.create(things, thing('a', 1));
       const reported = await store.updateStatus(things, key('a'), { seen: 5 });

@@ -19,7 +19,7 @@ const impossible: readonly ObjectKey[] = [
   { namespace: 'a', name: `b${half}` },
 ];
 
-/** Invalid keys are refused by reads and writes alike. */
+/** Invalid keys in reads and writes, and lists of namespaces without objects. */
 export const keyTests: readonly ConformanceTest[] = [
   {
     name: 'an invalid key is refused by every read and write',

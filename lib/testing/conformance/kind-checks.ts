@@ -195,7 +195,7 @@ export const kindCheckTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'a check of a kind that does not permit it is refused by name, and nothing is written',
+    name: 'an invalid check of a kind is refused, and its transaction writes nothing',
     needs: ['kindChecks'],
     body: async (store) => {
       const { revision } = await store.list(things);
@@ -245,7 +245,7 @@ export const kindCheckTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'an index function that throws refuses that one write, naming index, kind and key',
+    name: 'a write for which an index function throws is refused, and the error names index, kind and key',
     needs: ['kindChecks'],
     body: async (store) => {
       const error = await store.create(things, thing('a', -1)).catch((e: unknown) => e);

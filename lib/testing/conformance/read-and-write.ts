@@ -161,7 +161,7 @@ export const readAndWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'bumps the generation for spec changes only, and keeps status apart',
+    name: 'increments the generation for spec changes only, and an update does not change the status',
     body: async (store) => {
       const made = await store.create(things, thing('a'));
       const reported = await store.updateStatus(things, key('a'), { seen: 5 });
@@ -215,7 +215,7 @@ export const readAndWriteTests: readonly ConformanceTest[] = [
     },
   },
   {
-    name: 'deletes an expired object, and not one whose expiry was extended',
+    name: 'deletes an expired object, keeps one that expires later, and refuses an invalid expiry',
     body: async (store) => {
       const past = new Date(0).toISOString();
       const future = new Date(Date.UTC(9999, 0)).toISOString();

@@ -7,8 +7,8 @@ import type { StoreConformanceOptions } from './subject.js';
 import { watchTests } from './watch.js';
 
 /**
- * Declares the tests that every `ObjectStore` must pass: the guarantees G1 to G6 except G4, and the six watch rules
- * (docs/guides/testing.md). A test that needs a capability that the store does not have is omitted.
+ * Declares the tests that every `ObjectStore` must pass: the guarantees G1 to G6 except G4, and the six watch rules,
+ * which `lib/store/index.ts` lists. A test that needs a capability that the store does not have is omitted.
  *
  * @example
  * storeConformance({

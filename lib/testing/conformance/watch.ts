@@ -16,7 +16,7 @@ import {
 /** The six watch rules, and selections. */
 export const watchTests: readonly ConformanceTest[] = [
   {
-    name: 'watch is ordered, unique and reliable: from any revision every later event once',
+    name: 'watch is ordered, unique and reliable: from any revision it delivers every later event once',
     body: async (store) => {
       const start = store.revision;
       for (let n = 0; n < 6; n += 1) await store.create(things, thing(`t${n}`, n));
