@@ -23,27 +23,27 @@ const ann = {
 const local = '127.0.0.1';
 
 /** A proxy to a server. Its connections can be left open without forwarding, as behind a router that lost its state. */
-class Way {
-  readonly #relay: Server;
+class Relay {
+  readonly #server: Server;
   readonly #open: [Socket, Socket][] = [];
-  count = 0;
+  connections = 0;
 
   constructor(port: number) {
-    this.#relay = createServer((near) => {
+    this.#server = createServer((near) => {
       const far = connect(port, local);
       near.on('error', () => undefined).pipe(far);
       far.on('error', () => undefined).pipe(near);
       this.#open.push([near, far]);
-      this.count += 1;
+      this.connections += 1;
     });
   }
 
   async listen(): Promise<number> {
-    await new Promise<void>((resolve) => this.#relay.listen(0, local, resolve));
-    return (this.#relay.address() as AddressInfo).port;
+    await new Promise<void>((resolve) => this.#server.listen(0, local, resolve));
+    return (this.#server.address() as AddressInfo).port;
   }
 
-  forget(): void {
+  stall(): void {
     for (const [near, far] of this.#open) {
       near.unpipe(far).pause();
       far.unpipe(near).pause();
@@ -52,14 +52,14 @@ class Way {
 
   close(): void {
     for (const pair of this.#open) for (const socket of pair) socket.destroy();
-    this.#relay.close();
+    this.#server.close();
   }
 }
 
 describe('a dead connection', () => {
   let store: EmbeddedStore;
   let server: ApiServer;
-  let way: Way;
+  let relay: Relay;
   let address: string;
   beforeEach(async () => {
     store = await openStore({ engine: new MemoryEngine() });
@@ -68,11 +68,11 @@ describe('a dead connection', () => {
     server = new ApiServer({ store, ...api, authenticator, authorizer });
     const free = { host: local, port: 0 };
     const { grpc } = await server.listen({ grpc: free, rest: free });
-    way = new Way(grpc);
-    address = `${local}:${await way.listen()}`;
+    relay = new Relay(grpc);
+    address = `${local}:${await relay.listen()}`;
   });
   afterEach(async () => {
-    way.close();
+    relay.close();
     await server.close(0);
     await store.close();
   });
@@ -80,21 +80,21 @@ describe('a dead connection', () => {
   it('is closed by a remote store, whose watches and reads continue over another one', async () => {
     const remote = await RemoteStore.connect({ server: address, token: 't', keepaliveMs: 400 });
     const stop = new AbortController();
-    const told: string[] = [];
+    const received: string[] = [];
     const watching = (async () => {
       const { signal } = stop;
       for await (const { events } of remote.watch(lamps, { fromRevision: 0, signal }))
-        told.push(...events.map(({ object }) => object.name));
+        received.push(...events.map(({ object }) => object.name));
     })();
     try {
       await store.create(lamps, { name: 'before' });
-      await eventually('the first one', () => told.length === 1);
-      way.forget();
+      await eventually('the first event', () => received.length === 1);
+      relay.stall();
       await store.create(lamps, { name: 'after' });
-      await eventually('the second one', () => told.length === 2, 30_000);
-      expect(told).to.deep.equal(['before', 'after']);
+      await eventually('the second event', () => received.length === 2, 30_000);
+      expect(received).to.deep.equal(['before', 'after']);
       expect((await remote.get(lamps, { name: 'after' }))?.name).to.equal('after');
-      expect(way.count).to.be.greaterThan(1);
+      expect(relay.connections).to.be.greaterThan(1);
     } finally {
       stop.abort();
       await watching;
@@ -105,19 +105,19 @@ describe('a dead connection', () => {
   it('is closed by a client, which follows a kind over another one', async () => {
     using client = new ApiClient({ server: address, token: 't', ...api, keepaliveMs: 400 });
     const stop = new AbortController();
-    const told: string[] = [];
+    const received: string[] = [];
     const following = (async () => {
       const { signal } = stop;
       for await (const { object } of client.resource(lamps).follow({ signal }))
-        told.push(object.name);
+        received.push(object.name);
     })();
     try {
       await store.create(lamps, { name: 'before' });
-      await eventually('the first one', () => told.length === 1);
-      way.forget();
+      await eventually('the first event', () => received.length === 1);
+      relay.stall();
       await store.create(lamps, { name: 'after' });
-      await eventually('the second one', () => told.length === 2, 30_000);
-      expect(told).to.deep.equal(['before', 'after']);
+      await eventually('the second event', () => received.length === 2, 30_000);
+      expect(received).to.deep.equal(['before', 'after']);
     } finally {
       stop.abort();
       await following;

@@ -55,7 +55,7 @@ describe('a server that accepts connections and does not answer', () => {
     expect(repeated).to.equal(0);
   });
 
-  it('ends a stream after the time limit of a connection', async () => {
+  it('fails a stream after the time limit for connecting', async () => {
     const error = StatusError.from(await failed());
     expect([error.code, error.message]).to.deep.equal([
       'Unavailable',
@@ -84,7 +84,7 @@ describe('a server that accepts connections and does not answer', () => {
     const client = new ApiClient({ ...api, server: `127.0.0.1:${grpc}`, token: 't', timeoutMs });
     try {
       const stop = new AbortController();
-      // The time has passed when the stream of the silent server has failed.
+      // Created once the stream to the silent server has failed, so the time limit has passed.
       const creating = failed().then(() => store.create(lamps, { name: 'late' }));
       const seen: unknown[] = [];
       for await (const answer of client.stream('LampService.Watch', {}, stop.signal)) {

@@ -26,10 +26,7 @@ const api = describeKinds('suite.v1', [
 ]);
 const anywhere = { host: '127.0.0.1', port: 0 };
 
-/**
- * A server with a store on disk, and a store over gRPC to it. Closing the store stops the server
- * and deletes its data.
- */
+/** A store over gRPC to a server with a store on disk. Closing it also closes the server and the store on disk. */
 async function open(directory: string): Promise<ObjectStore> {
   const store = await openStore({ engine: new LevelEngine({ directory }) });
   const server = new ApiServer({

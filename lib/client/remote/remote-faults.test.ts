@@ -30,7 +30,7 @@ const others = kindOf<Thing>()({
 const fields = { text: 'string' } as const;
 const api = describeKinds('faults.v1', [mount(things, fields), mount(others, fields)]);
 
-/** An engine that is late and fails at random, before or after a write, until it is calm. */
+/** An engine that delays its writes at random. Until it is calm, some fail, before or after they are executed. */
 class FaultyEngine extends MemoryEngine {
   /** The last revision that was written. */
   durable = 0;
@@ -133,7 +133,7 @@ describe('a server whose disk fails occasionally', () => {
         }
         for (const { kind, event } of answered)
           expect((kind === things ? first : ofOthers)?.events).to.include(event);
-        // How many depends on the machine: writes are refused until the store has reopened itself.
+        // Their number depends on the machine: writes are refused until the store has reopened itself.
         expect(answered).to.not.be.empty;
       } finally {
         stop.abort();

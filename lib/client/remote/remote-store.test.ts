@@ -23,7 +23,7 @@ describe('a store in another process', () => {
   });
   afterEach(() => house.close());
 
-  it('reads and writes fail while the server is down, and work again when it is back', async () => {
+  it('a connect fails while the server is down; reads and writes wait for the server, and then succeed', async () => {
     const store = await house.connect({ timeoutMs: 30_000 });
     await store.create(lamps, { name: 'a', watts: 40 });
     await house.stop();
@@ -36,7 +36,7 @@ describe('a store in another process', () => {
     expect((await writing).name).to.equal('b');
   }).timeout(180_000);
 
-  it('an invalid address or deadline is refused by its name, not reported as an unreachable server', async () => {
+  it('an invalid address or deadline is reported as such, not as an unreachable server', async () => {
     const refusal = (options: object) => house.connect(options).then(() => 'connected', String);
     for (const timeoutMs of [NaN, 0, -1, Infinity, '5000'])
       expect(await refusal({ timeoutMs })).to.contain(`timeoutMs is ${timeoutMs}`);
@@ -78,9 +78,9 @@ describe('a store in another process', () => {
 
   it('a call to a server that accepts the connection and never answers fails at the deadline', async () => {
     const sockets: Socket[] = [];
-    const deaf: NetServer = createServer((socket) => void sockets.push(socket));
-    await new Promise<void>((resolve) => deaf.listen(0, local, resolve));
-    const { port } = deaf.address() as AddressInfo;
+    const silent: NetServer = createServer((socket) => void sockets.push(socket));
+    await new Promise<void>((resolve) => silent.listen(0, local, resolve));
+    const { port } = silent.address() as AddressInfo;
     const from = performance.now();
     const error = await failure(
       RemoteStore.connect({ server: `${local}:${port}`, token: undefined, timeoutMs: 400 }),
@@ -88,7 +88,7 @@ describe('a store in another process', () => {
     expect(error.code).to.be.oneOf(['Unavailable', 'DeadlineExceeded']);
     expect(performance.now() - from).to.be.lessThan(20_000);
     for (const socket of sockets) socket.destroy();
-    deaf.close();
+    silent.close();
   }).timeout(180_000);
 
   it('health reports an unreachable server, and its return', async () => {
@@ -112,26 +112,26 @@ describe('a store in another process', () => {
   it('a watch resumes when the server is back, and delivers each change once', async () => {
     const store = await house.connect();
     const stop = new AbortController();
-    const told: string[] = [];
+    const received: string[] = [];
     const watching = (async () => {
       const options = { fromRevision: 0, signal: stop.signal };
       for await (const { events } of store.watch(lamps, options))
-        for (const { type, object } of events) told.push(`${type} ${object.name}`);
+        for (const { type, object } of events) received.push(`${type} ${object.name}`);
     })();
     await house.store.create(lamps, { name: 'a' });
-    await eventually('the first', () => told.length === 1);
+    await eventually('the first', () => received.length === 1);
     await house.stop();
     await house.store.create(lamps, { name: 'b' });
     await house.start(house.store);
-    await eventually('the second', () => told.length === 2, 10_000);
+    await eventually('the second', () => received.length === 2, 10_000);
     await house.store.create(lamps, { name: 'c' });
-    await eventually('the third', () => told.length === 3);
-    expect(told).to.deep.equal(['ADDED a', 'ADDED b', 'ADDED c']);
+    await eventually('the third', () => received.length === 3);
+    expect(received).to.deep.equal(['ADDED a', 'ADDED b', 'ADDED c']);
     stop.abort();
     await watching;
   }).timeout(180_000);
 
-  it('selectors that are functions select as texts do', async () => {
+  it('a selector that is a function selects like one in text form', async () => {
     const store = await house.connect();
     const made = await store.create(lamps, { name: 'a', watts: 1 });
     await store.create(lamps, { name: 'b', watts: 2 });
@@ -144,16 +144,16 @@ describe('a store in another process', () => {
     const away = await store.update(lamps, { ...made, watts: 9 });
     const back = await store.update(lamps, { ...away, watts: 1 });
     await store.delete(lamps, back);
-    const told: string[] = [];
+    const received: string[] = [];
     for await (const { events } of store.watch(lamps, {
       fromRevision: from,
       fields: own,
       signal: stop.signal,
     })) {
-      told.push(...events.map(({ type, object }) => `${type} ${object.name}`));
-      if (told.length >= 3) stop.abort();
+      received.push(...events.map(({ type, object }) => `${type} ${object.name}`));
+      if (received.length >= 3) stop.abort();
     }
-    expect(told).to.deep.equal(['DELETED a', 'ADDED a', 'DELETED a']);
+    expect(received).to.deep.equal(['DELETED a', 'ADDED a', 'DELETED a']);
   });
 
   it('a reconcile after a write of its key never sees an older cache', async () => {
@@ -220,7 +220,11 @@ describe('a store in another process', () => {
       expect(store.storeId).to.equal(other.storeId).and.to.not.equal(before);
       expect(met).to.deep.equal([other.storeId]);
       expect(await store.get(lamps, { name: lost.name })).to.equal(undefined);
-      await eventually('the cache is the other store', () => !informer.lister.has('lost'), 15_000);
+      await eventually(
+        'the cache has the content of the other store',
+        () => !informer.lister.has('lost'),
+        15_000,
+      );
       expect(informer.lister.has('kept')).to.equal(true);
       const now = await store.create(lamps, { name: 'new' });
       expect(store.revision).to.equal(Number(now.metadata.resourceVersion));

@@ -40,7 +40,7 @@ const root: Identity = {
 };
 
 /** A uid that no object has. */
-const neverGiven = '00000000-0000-4000-8000-000000000000';
+const unusedUid = '00000000-0000-4000-8000-000000000000';
 
 /** An operation without uids and revisions, which differ between the stores. */
 type Draft = {
@@ -127,7 +127,7 @@ class Side {
   readonly #reads: EmbeddedStore;
   readonly #namespace: string;
   readonly #first: number;
-  /** The objects as read before every transaction. */
+  /** An earlier read of each object. */
   readonly #former = new Map<string, ApiObject>();
 
   constructor(writes: ObjectStore, reads: EmbeddedStore, namespace: string) {
@@ -176,14 +176,14 @@ class Side {
     const kind = typed as AnyKind;
     const key = { namespace: this.#namespace, name };
     const id = `${draft.kind} ${name}`;
-    // As callers get it: the API shows fields that are absent in the store.
+    // Read through the store under test: the API shows fields that are absent in the store.
     const stored = await this.#writes.get(typed, key);
     const former = this.#former.get(id);
     if (stored && (!former || watts === 1)) this.#former.set(id, stored);
     const precondition = preconditionOf(draft.guard, stored, former);
     const metadata = draft.isHeld ? { finalizers: ['kedge.test/held'] } : {};
     const object = { ...key, watts, metadata };
-    const version = { uid: neverGiven, resourceVersion: '1', ...precondition };
+    const version = { uid: unusedUid, resourceVersion: '1', ...precondition };
     switch (op) {
       case 'create':
       case 'overwrite':
@@ -193,14 +193,14 @@ class Side {
       case 'updateStatus':
         return { op, kind, key, status: { seen: watts }, precondition };
       case 'delete':
-        return { op, kind, key, precondition: { uid: neverGiven, ...precondition } };
+        return { op, kind, key, precondition: { uid: unusedUid, ...precondition } };
       case 'deleteByName':
         return { op, kind, key, precondition };
       case 'check': {
         const absence = { exists: false } as const;
         // The API refuses a check without a precondition; in process such a check requires
         // existence.
-        const required = { uid: neverGiven, ...precondition };
+        const required = { uid: unusedUid, ...precondition };
         return { op, kind, key, precondition: draft.guard.isAbsent ? absence : required };
       }
       case 'checkKind': {

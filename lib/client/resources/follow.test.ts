@@ -66,19 +66,21 @@ async function followed(
 ): Promise<readonly string[]> {
   const stop = new AbortController();
   const clock = new FakeClock();
-  const told: string[] = [];
+  const delivered: string[] = [];
   const ports = { clock, random: seededRandom(3) };
   const following = (async () => {
     const options = { from, known, signal: stop.signal, onAway, ...ports };
     for await (const { type, object } of followChanges(source, options))
-      told.push(`${type} ${object.name}@${object.metadata.uid}:${object.metadata.resourceVersion}`);
+      delivered.push(
+        `${type} ${object.name}@${object.metadata.uid}:${object.metadata.resourceVersion}`,
+      );
   })();
   await settle();
   if (advanceMs > 0) await clock.advance(advanceMs);
   await settle();
   stop.abort();
   await following;
-  return told;
+  return delivered;
 }
 
 describe('following changes', () => {
@@ -98,9 +100,9 @@ describe('following changes', () => {
         [{ error: reason }],
       );
       const known = [lamp('a', 5), lamp('b', 3), lamp('c', 2), lamp('d', 4)];
-      const told = await followed(source, { cursor: '5.store' }, { known });
+      const delivered = await followed(source, { cursor: '5.store' }, { known });
       // b has the same version by coincidence: it is another object.
-      expect(told).to.have.members([
+      expect(delivered).to.have.members([
         'DELETED b@b:3',
         'DELETED c@c:2',
         'MODIFIED a@a:9',
@@ -120,24 +122,24 @@ describe('following changes', () => {
   it('reports an outage of five seconds once, and again only after a recovery', async () => {
     const away = (count: number): Played[] =>
       Array.from({ length: count }, () => ({ error: 'Unavailable' }));
-    const told: unknown[] = [];
-    const onAway = (error: unknown): void => void told.push(messageOf(error));
+    const reported: unknown[] = [];
+    const onAway = (error: unknown): void => void reported.push(messageOf(error));
     const followFor = async (advanceMs: number, watches: readonly Played[]): Promise<number> => {
-      told.length = 0;
+      reported.length = 0;
       await followed(new PlayedSource([], watches), { cursor: '4.store' }, { advanceMs, onAway });
-      return told.length;
+      return reported.length;
     };
     expect(await followFor(4_000, away(50))).to.equal(0);
     expect(await followFor(60_000, away(50))).to.equal(1);
-    expect(told).to.deep.equal(['Unavailable']);
+    expect(reported).to.deep.equal(['Unavailable']);
     const back: Played = { batches: [batch], error: 'Unavailable' };
     expect(await followFor(120_000, [...away(8), back, ...away(50)])).to.equal(2);
   });
 
   it('retries if the source is overloaded, and ends with any other error', async () => {
     const full = new PlayedSource([], [{ error: 'ResourceExhausted' }, { batches: [batch] }]);
-    const told = await followed(full, { cursor: '4.store' }, { advanceMs: 1_000 });
-    expect(told).to.deep.equal(['MODIFIED a@a:5']);
+    const delivered = await followed(full, { cursor: '4.store' }, { advanceMs: 1_000 });
+    expect(delivered).to.deep.equal(['MODIFIED a@a:5']);
     const refused = new PlayedSource([], [{ error: 'PermissionDenied' }]);
     const error: unknown = await followed(refused, { cursor: '4.store' }).catch((e: unknown) => e);
     expect(messageOf(error)).to.contain('PermissionDenied');

@@ -7,7 +7,7 @@ function outOfRange(reason: string): StatusError {
   return new StatusError({ code: 'OutOfRange', reason, message: reason });
 }
 
-/** Pages of a list that changes at each restart. The pages of a failed round end with an error. */
+/** Pages of a list that changes at each restart. The third page of a round fails with its error in `broken`, if any. */
 function pages(broken: readonly StatusError[]) {
   const asked: string[] = [];
   let round = 0;
@@ -36,7 +36,7 @@ describe('a list of all pages', () => {
     expect(asked).to.deep.equal(['', '1:1', '1:2', '', '2:1', '2:2', '2:3']);
   });
 
-  it('restarts only once, and after no other error', async () => {
+  it('restarts only once, and not after other errors', async () => {
     const expired = outOfRange('PageTokenExpired');
     const twice = pages([expired, expired]);
     expect(await wholeList(twice.fetch).catch((error: unknown) => error)).to.equal(expired);
