@@ -54,48 +54,48 @@ interface Case {
   /** Runs of `bad` after its creation and one update; default 2. */
   readonly runsOfBad?: number;
   /** The name of the callback in the log and the metric; absent if nothing can be reported. */
-  readonly told?: string;
+  readonly reported?: string;
 }
 
 const itself = ({ name }: Lamp): readonly ObjectKey[] => [{ name }];
 const limiter = { when: () => 0, failures: () => 0, forget: () => undefined };
 
 const cases: Readonly<Record<string, Case>> = {
-  'a predicate that throws': { predicate: (_, lamp) => forBad(true)(lamp), told: 'predicate' },
+  'a predicate that throws': { predicate: (_, lamp) => forBad(true)(lamp), reported: 'predicate' },
   'a predicate that returns a rejecting promise': {
     predicate: (_, lamp) => forBad(true, rejected)(lamp),
-    told: 'predicate',
+    reported: 'predicate',
   },
-  'a map that throws': { map: (lamp) => forBad(itself(lamp))(lamp), runsOfBad: 0, told: 'map' },
+  'a map that throws': { map: (lamp) => forBad(itself(lamp))(lamp), runsOfBad: 0, reported: 'map' },
   'a map that returns a rejecting promise': {
     map: (lamp) => forBad(itself(lamp), rejected)(lamp),
     runsOfBad: 0,
-    told: 'map',
+    reported: 'map',
   },
   'a map that throws for the new state only': {
     map: (lamp) => (lamp.on ? forBad(itself(lamp))(lamp) : itself(lamp)),
-    told: 'map',
+    reported: 'map',
   },
   'a map that returns an invalid key beside a valid one': {
     map: (lamp) => [
       ...forBad(itself(lamp), () => [undefined, {}, { name: 5 }] as never)(lamp),
       ...itself(lamp),
     ],
-    told: 'map',
+    reported: 'map',
   },
-  'a map that returns nothing': {
+  'a map that returns undefined': {
     map: (lamp) => forBad(itself(lamp), () => undefined as never)(lamp),
     runsOfBad: 0,
-    told: 'map',
+    reported: 'map',
   },
-  'a groupOf that throws': { options: { groupOf: forBad('group') }, told: 'groupOf' },
-  'a groupOf that returns no string': {
+  'a groupOf that throws': { options: { groupOf: forBad('group') }, reported: 'groupOf' },
+  'a groupOf that returns a number': {
     options: { groupOf: forBad('group', () => 5 as never) },
-    told: 'groupOf',
+    reported: 'groupOf',
   },
   'a limiter whose forget throws': {
     options: { limiter: { ...limiter, forget: broken } },
-    told: 'limiter',
+    reported: 'limiter',
   },
   'a tracer that throws before the run': { options: { tracer: { trace: broken } } },
   'a tracer that throws after the run': {
@@ -125,8 +125,8 @@ describe('failing callbacks of the embedder', () => {
   });
   afterEach(() => store.close());
 
-  for (const [name, { options, predicate, map, runsOfBad = 2, told }] of Object.entries(cases))
-    it(`${name} affects no other object and no later run${told ? ', and is reported' : ''}`, async () => {
+  for (const [name, { options, predicate, map, runsOfBad = 2, reported }] of Object.entries(cases))
+    it(`${name} affects no other object and no later run${reported ? ', and is reported' : ''}`, async () => {
       const logger = new RecordingLogger();
       const metrics = new RecordingMetrics();
       const runs: string[] = [];
@@ -158,17 +158,17 @@ describe('failing callbacks of the embedder', () => {
       await clock.advance(5_000);
       expect(runs.filter((key) => key === 'good')).to.have.length(2);
       expect(runs.filter((key) => key === 'bad')).to.have.length(runsOfBad);
-      if (!told) return;
+      if (!reported) return;
       const callbacks = logger.fieldsOf('callback threw').map(({ callback }) => callback);
-      expect(new Set(callbacks)).to.deep.equal(new Set([told]));
-      const labels = { part: 'controller lamp', callback: told };
+      expect(new Set(callbacks)).to.deep.equal(new Set([reported]));
+      const labels = { part: 'controller lamp', callback: reported };
       expect(metrics.value('callback_faults_total', labels)).to.equal(callbacks.length);
     });
 
   for (const [name, when] of Object.entries({
     throws: broken,
-    'gives NaN': () => Number.NaN,
-    'gives nothing': () => undefined as never,
+    'returns NaN': () => Number.NaN,
+    'returns undefined': () => undefined as never,
   }))
     it(`a limiter that ${name} leaves the delay to the backoff of the key`, async () => {
       const logger = new RecordingLogger();
@@ -210,7 +210,7 @@ describe('failing callbacks of the embedder', () => {
     expect(runs).to.equal(2);
   });
 
-  it('a clock that throws while a run is settled loses neither the key nor the worker', async () => {
+  it('a clock that throws while the result of a run is processed loses neither the key nor the worker', async () => {
     let runs = 0;
     let isBroken = false;
     const logger = new RecordingLogger();

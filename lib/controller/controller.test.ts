@@ -84,7 +84,7 @@ describe('controller', () => {
     await controller.stop();
   });
 
-  it('backs off after a throw and after retry, and starts over after success', async () => {
+  it('backs off after a throw and after retry, and does not run again after done', async () => {
     const results: (() => Result)[] = [
       () => {
         throw new Error('first');

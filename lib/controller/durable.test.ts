@@ -75,7 +75,7 @@ describe('controller with a store', () => {
     return controller;
   }
 
-  /** Stops the process without notice and starts it again. */
+  /** Simulates a crash: stops the manager with no budget, reopens the store and starts a new manager. */
   async function crash(reconcile: (context: ReconcileContext) => Promise<Result>): Promise<void> {
     await manager.stop(0);
     await store.close();
@@ -144,7 +144,7 @@ describe('controller with a store', () => {
     expect((await store.get(lamps, { name: 'other' }))?.on).to.equal(undefined);
   });
 
-  it('a long requeue survives a restart, on time, in the transaction of the object', async () => {
+  it('a long requeue is stored in the transaction of the object, and keeps its due time across a restart', async () => {
     const pollEachHour = (context: ReconcileContext): Promise<Result> =>
       context.txn(async (txn) => {
         const found = await txn.get(lamps, context.key);
@@ -158,9 +158,9 @@ describe('controller with a store', () => {
     await settle();
     expect(store.revision, 'one commit').to.equal(before + 1);
     await clock.advance(1_800_000);
-    const remembered = await store.list(reconcileRecords);
-    expect(remembered.items.map((r) => [r.controller, r.key])).to.deep.equal([['lamp', 'hall']]);
-    // The restarted controller does not run for the object itself: only its timer counts.
+    const stored = await store.list(reconcileRecords);
+    expect(stored.items.map((r) => [r.controller, r.key])).to.deep.equal([['lamp', 'hall']]);
+    // The object is deleted, so that only the timer can queue its key after the restart.
     await manager.stop(0);
     await store.deleteByName(lamps, lamp);
     await crash(async () => done());
@@ -173,7 +173,7 @@ describe('controller with a store', () => {
     expect((await store.list(reconcileRecords)).items, 'removed after the run').to.deep.equal([]);
   });
 
-  it('a count of failures and a long backoff survive a restart', async () => {
+  it('the failure count of a long backoff survives a restart, and a success removes its record', async () => {
     const failures: number[] = [];
     const failing = async (context: ReconcileContext): Promise<Result> => {
       failures.push(context.failures);
@@ -225,7 +225,7 @@ describe('controller with a store', () => {
       expect((await store.list(effectRecords)).items).to.deep.equal([]);
     });
 
-    it('after a crash in the call it is repeated under the same idempotency key', async () => {
+    it('after a crash in the call the call is repeated under the same idempotency key', async () => {
       await store.create(lamps, lamp);
       await start(
         provision((at) => {
@@ -305,7 +305,7 @@ describe('controller with a store', () => {
     });
   });
 
-  it('fail sets the condition Stalled without queueing its own key, and success removes it', async () => {
+  it('fail sets the condition Stalled without queueing its own key, and success sets it to False', async () => {
     let broken = true;
     await start(async () => (broken ? fail('NoBulb', 'the bulb is missing') : done()));
     await store.create(lamps, lamp);
@@ -338,7 +338,7 @@ describe('controller with a store', () => {
     expect(metrics.value('controller_runtime_active_workers', controller)).to.equal(0);
   });
 
-  it('without a store, txn fails with the remedy', async () => {
+  it('without a store, txn fails with an error that has the remedy', async () => {
     manager = new Manager({ store, clock });
     const untyped = newController({
       name: 'plain',

@@ -28,7 +28,7 @@ const inDefault = (name: string) => ({ namespace: 'default', name });
 
 describe('garbage collector', () => {
   let store: ObjectStore;
-  let end: () => Promise<void>;
+  let close: () => Promise<void>;
   /** Runs once, before the next deletion of the collector. */
   let meanwhile: (() => Promise<unknown>) | undefined;
   beforeEach(async () => {
@@ -60,13 +60,13 @@ describe('garbage collector', () => {
     });
     for (const { informer } of made) informer.start();
     await collector.start();
-    end = async () => {
+    close = async () => {
       await collector.stop(0);
       await Promise.all(made.map(({ informer }) => informer.close()));
       await store.close();
     };
   });
-  afterEach(() => end());
+  afterEach(() => close());
   const left = async (kind: typeof lamps) => (await store.list(kind)).items.map((o) => o.name);
 
   it('deletes dependents of deleted owners, transitively, in every namespace', async () => {
@@ -134,7 +134,7 @@ describe('garbage collector', () => {
     expect((await store.list(houses)).items.map((o) => o.name)).to.deep.equal(['odd']);
   });
 
-  it('an owner of the same name but another uid is not the owner', async () => {
+  it('deletes an object whose owner has the name of its reference but another uid', async () => {
     const a = await store.create(lamps, inDefault('a'));
     await store.deleteByName(lamps, inDefault('a'));
     await store.create(lamps, inDefault('a'));

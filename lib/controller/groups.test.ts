@@ -3,7 +3,7 @@ import { FakeClock, settle } from '../testing/index.js';
 import { done, newController } from './index.js';
 
 describe('the groups of a controller', () => {
-  it('are asked for again when its workers start: what they depend on is in the caches then', async () => {
+  it('are computed again when its workers start, because the caches are filled by then', async () => {
     let isKnown = false;
     const runs: string[] = [];
     const ends: (() => void)[] = [];

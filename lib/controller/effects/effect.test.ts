@@ -4,26 +4,30 @@ import { requireAnswer } from './effect.js';
 type Answer = Parameters<typeof requireAnswer>[2];
 
 describe('answers of an operation', () => {
-  const wrong: readonly { readonly step: 'start' | 'poll'; answer: unknown; says: string }[] = [
+  const wrong: readonly { readonly step: 'start' | 'poll'; answer: unknown; message: string }[] = [
     {
       step: 'start',
       answer: { type: 'started', operationId: '' },
-      says: 'as operation id an empty text; return',
+      message: 'as operation id an empty text; return',
     },
     {
       step: 'start',
       answer: { type: 'started', operationId: 7 },
-      says: 'as operation id a value of type number',
+      message: 'as operation id a value of type number',
     },
-    { step: 'start', answer: { type: 'unknown' }, says: 'answered a value of type object' },
-    { step: 'poll', answer: { type: 'pending', pollAfterMs: 1 }, says: 'has pollAfterMs 1; give' },
-    { step: 'poll', answer: { type: 'pending', pollAfterMs: NaN }, says: 'has pollAfterMs NaN' },
-    { step: 'poll', answer: undefined, says: 'answered undefined; give an object whose type' },
+    { step: 'start', answer: { type: 'unknown' }, message: 'answered a value of type object' },
+    {
+      step: 'poll',
+      answer: { type: 'pending', pollAfterMs: 1 },
+      message: 'has pollAfterMs 1; give',
+    },
+    { step: 'poll', answer: { type: 'pending', pollAfterMs: NaN }, message: 'has pollAfterMs NaN' },
+    { step: 'poll', answer: undefined, message: 'answered undefined; give an object whose type' },
   ];
-  for (const { step, answer, says } of wrong)
+  for (const { step, answer, message } of wrong)
     it(`${step} with ${JSON.stringify(answer)} is refused with the names of effect and step`, () => {
       const refused = (): unknown => requireAnswer('make', step, answer as Answer);
-      expect(refused).to.throw(TypeError, says);
+      expect(refused).to.throw(TypeError, message);
       expect(refused).to.throw(TypeError, `effect "make": ${step} `);
     });
 

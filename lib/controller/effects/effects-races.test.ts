@@ -42,7 +42,7 @@ describe('effects of one object that several controllers request', () => {
   });
 
   /** Removes the finalizer in a transaction of a run that received no outcome. */
-  const letGo = () =>
+  const removeFinalizer = () =>
     runTransaction(
       store,
       async (transaction) => {
@@ -54,7 +54,7 @@ describe('effects of one object that several controllers request', () => {
       () => undefined,
     );
 
-  it('a late answer does not touch the operation that started after the effect had ended', async () => {
+  it('a late answer does not change the operation that started after the effect had ended', async () => {
     let answer: (start: EffectStart<string>) => void = () => undefined;
     const late = operate(effectsOf('late'), 'make', {
       ...starts(''),
@@ -74,7 +74,7 @@ describe('effects of one object that several controllers request', () => {
     expect((await states())['make']).to.include({ phase: 'pending', operationId: 'second' });
   });
 
-  it('none starts for an object that was deleted since it was read, even if another object has its name', async () => {
+  it('do not start for an object that was deleted after it was read, even if another object has its name', async () => {
     let starts = 0;
     const counted: EffectOperation<string> = {
       start: () => Promise.resolve({ type: 'done', result: `vol-${(starts += 1)}` }),
@@ -85,7 +85,7 @@ describe('effects of one object that several controllers request', () => {
         () => 'begun',
         (error: unknown) => (hasCode(error, 'NotFound') || hasCode(error, 'Aborted')) && error.code,
       );
-    await letGo();
+    await removeFinalizer();
     await store.deleteByName(disks, { name: 'a' });
     expect(await begin()).to.equal('NotFound');
     await store.create(disks, { name: 'a' });
@@ -94,7 +94,7 @@ describe('effects of one object that several controllers request', () => {
     expect((await store.list(effectRecords)).items).to.deep.equal([]);
   });
 
-  it('each keeps its own, also if writes of the record conflict', async () => {
+  it('are all stored, also if writes of the record conflict', async () => {
     await operate(effectsOf('first'), 'make', starts('1'));
     const grow = effectsOf('other');
     let crossed = false;
@@ -134,14 +134,14 @@ describe('effects of one object that several controllers request', () => {
       Promise.reject(new Error('no answer')),
     );
     expect(String(await lost.catch((error: unknown) => error))).to.contain('no answer');
-    const refused: unknown = await letGo().catch((error: unknown) => error);
+    const refused: unknown = await removeFinalizer().catch((error: unknown) => error);
     expect(hasCode(refused, 'FailedPrecondition') && refused.reason).to.equal('EffectPending');
     expect(await store.get(disks, { name: 'a' })).to.not.equal(undefined);
   });
 
-  it('keep the finalizer of an object that replaced the one that an overwrite was checked against', async () => {
+  it('keep the finalizer of an object that was recreated between the check and the commit of an overwrite', async () => {
     const finalizers = ['kedge/disk'];
-    let judged = 0;
+    let checks = 0;
     const replace = async (): Promise<void> => {
       await store.overwrite(disks, { name: 'a', metadata: { finalizers: [] } });
       await store.deleteByName(disks, { name: 'a' });
@@ -153,7 +153,7 @@ describe('effects of one object that several controllers request', () => {
       (transaction) => transaction.overwrite(disks, { name: 'a', metadata: { finalizers: [] } }),
       async (_made, attempt) => {
         const operations = await effectOperations(store, attempt, []);
-        if ((judged += 1) === 1) await replace();
+        if ((checks += 1) === 1) await replace();
         return operations;
       },
       () => undefined,
@@ -167,7 +167,7 @@ describe('effects of one object that several controllers request', () => {
     await effectsOf('first').call('a', disks, disk, 'make', () => Promise.resolve('vol-1'));
     await store.deleteByName(disks, { name: 'a' });
     const before = store.revision;
-    await letGo();
+    await removeFinalizer();
     expect(store.revision, 'one commit').to.equal(before + 1);
     expect(await store.get(disks, { name: 'a' })).to.equal(undefined);
     expect(await states()).to.deep.equal({});

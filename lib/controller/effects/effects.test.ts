@@ -66,7 +66,7 @@ describe('asynchronous effects', () => {
 
   type Reconcile = (context: ReconcileContext, disk: Disk) => Promise<Result>;
 
-  /** Runs for every existing disk; `gone` for keys without one. */
+  /** Starts a controller that calls `reconcile` for keys whose disk exists. `failures` has the count of each run. */
   async function start(reconcile: Reconcile, name = 'disk'): Promise<{ failures: number[] }> {
     const failures: number[] = [];
     manager = new Manager({ store, clock, random: seededRandom(1) });
@@ -143,7 +143,7 @@ describe('asynchronous effects', () => {
     expect(await records(), 'removed by the commit').to.deep.equal([]);
   });
 
-  it('a restart polls at once under the stored id, or when a long delay has passed', async () => {
+  it('a restart polls at once under the stored id, and the due time of a long delay is stored', async () => {
     await store.create(disks, a);
     await start(make);
     await restart(make);
@@ -204,7 +204,7 @@ describe('asynchronous effects', () => {
     expect(record?.name).to.equal((await store.get(disks, a))?.metadata.uid);
   });
 
-  it('an outcome that no run received survives the transactions of others', async () => {
+  it('an outcome whose run did not commit survives the transaction of a run that does not call the effect', async () => {
     await store.create(disks, a);
     let pay = true;
     await start(async (context, disk) => {
@@ -237,7 +237,7 @@ describe('asynchronous effects', () => {
     expect(await records()).to.deep.equal([]);
   });
 
-  it('a recreated object starts again, and the record of the first one is removed', async () => {
+  it('for a recreated object the operation starts again, and the record of the first object is removed', async () => {
     await store.create(disks, a);
     await start(make);
     await store.deleteByName(disks, a);
@@ -303,7 +303,7 @@ describe('asynchronous effects', () => {
 
     beforeEach(() => store.create(disks, { ...a, metadata: { finalizers: [finalizer] } }));
 
-    it('no transaction removes one while an effect is pending; the error names the effect', async () => {
+    it('a transaction cannot remove a finalizer while an effect is pending; the error names the effect', async () => {
       await start(release(false));
       await store.deleteByName(disks, a);
       await settle();
@@ -314,7 +314,7 @@ describe('asynchronous effects', () => {
       expect(await phases()).to.deep.equal(['pending']);
     });
 
-    it('a transaction that forgets the effect removes it, and the record is removed with the object', async () => {
+    it('a transaction that forgets the effect removes the finalizer, and the record is removed with the object', async () => {
       await start(release(true));
       await store.deleteByName(disks, a);
       const before = store.revision;
@@ -352,7 +352,7 @@ describe('asynchronous effects', () => {
       expect(await store.get(disks, a)).to.not.equal(undefined);
     });
 
-    it('ids that code sets itself keep it too, until they are cleared', async () => {
+    it('operation ids that the reconciler sets keep the finalizer too, until they are cleared', async () => {
       const set: Reconcile = async (context, disk) => {
         const ids = context.operations(disks, disk);
         if (disk.metadata.deletionRequestedAt === undefined) {

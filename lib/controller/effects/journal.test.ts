@@ -14,9 +14,9 @@ describe('records of reconciles', () => {
   afterEach(async () => {
     for (const store of opened.splice(0)) await store.close();
   });
-  const remembered = async (store: EmbeddedStore): Promise<readonly (number | undefined)[]> =>
+  const dueTimes = async (store: EmbeddedStore): Promise<readonly (number | undefined)[]> =>
     (await store.list(reconcileRecords)).items.map(({ dueAt }) => dueAt);
-  const remember = async (journal: Journal, dueAt: number | undefined): Promise<void> => {
+  const schedule = async (journal: Journal, dueAt: number | undefined): Promise<void> => {
     await journal.refresh(key);
     const { operations, next } = journal.schedule(key, dueAt, undefined);
     await journal.write(key, operations, next);
@@ -40,12 +40,12 @@ describe('records of reconciles', () => {
       });
       const journal = new Journal(losing, 'disk');
       await journal.load();
-      const failed: unknown = await remember(journal, 100_000).catch((error: unknown) => error);
+      const failed: unknown = await schedule(journal, 100_000).catch((error: unknown) => error);
       expect(String(failed)).to.contain('no answer');
-      await remember(journal, 200_000);
-      expect(await remembered(store)).to.deep.equal([200_000]);
-      await remember(journal, undefined);
-      expect(await remembered(store)).to.deep.equal([]);
+      await schedule(journal, 200_000);
+      expect(await dueTimes(store)).to.deep.equal([200_000]);
+      await schedule(journal, undefined);
+      expect(await dueTimes(store)).to.deep.equal([]);
     });
 
   it('uses the records of the new store after the store was replaced', async () => {
@@ -59,12 +59,12 @@ describe('records of reconciles', () => {
     });
     const journal = new Journal(handle, 'disk');
     await journal.load();
-    await remember(journal, 100_000);
+    await schedule(journal, 100_000);
     store = second;
-    await remember(journal, 100_000);
-    expect(await remembered(second)).to.deep.equal([100_000]);
-    await remember(journal, 300_000);
-    expect(await remembered(second)).to.deep.equal([300_000]);
-    expect(await remembered(first)).to.deep.equal([100_000]);
+    await schedule(journal, 100_000);
+    expect(await dueTimes(second)).to.deep.equal([100_000]);
+    await schedule(journal, 300_000);
+    expect(await dueTimes(second)).to.deep.equal([300_000]);
+    expect(await dueTimes(first)).to.deep.equal([100_000]);
   });
 });

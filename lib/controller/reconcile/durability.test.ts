@@ -16,7 +16,7 @@ const lamps = defineKind<ApiObject>({
 });
 
 describe('the own writes of a controller', () => {
-  it('are dropped when the store is replaced: the cache of another store never reaches them', async () => {
+  it('are dropped when the store is replaced: the cache of another store never reaches their revisions', async () => {
     const stores: EmbeddedStore[] = [];
     for (const _ of ['old', 'new']) stores.push(await openStore({ engine: new MemoryEngine() }));
     let store = stores[0]!;
@@ -61,7 +61,7 @@ describe('the records of a controller', () => {
     signal: new AbortController().signal,
   };
 
-  it('are read again after a transaction whose answer was lost but which was committed', async () => {
+  it('are read again after a committed transaction whose answer was lost', async () => {
     let loses = true;
     const losing = new Proxy(store, {
       get: (target, name) => {

@@ -12,33 +12,36 @@ import {
   type Result,
 } from '../index.js';
 
-const wrong: Readonly<Record<string, { readonly given: unknown; readonly says: string }>> = {
-  nothing: { given: undefined, says: 'the reconciler returned undefined; return done()' },
-  null: { given: null, says: 'the reconciler returned null' },
-  'a word': { given: 'done', says: 'the reconciler returned done' },
-  'an empty object': { given: {}, says: 'an object of type undefined' },
-  'an unknown type': { given: { type: 'later' }, says: 'an object of type later' },
+const wrong: Readonly<Record<string, { readonly given: unknown; readonly message: string }>> = {
+  undefined: { given: undefined, message: 'the reconciler returned undefined; return done()' },
+  null: { given: null, message: 'the reconciler returned null' },
+  'a string': { given: 'done', message: 'the reconciler returned done' },
+  'an empty object': { given: {}, message: 'an object of type undefined' },
+  'an unknown type': { given: { type: 'later' }, message: 'an object of type later' },
   'a name that objects inherit': {
     given: { type: 'toString' },
-    says: 'an object of type toString',
+    message: 'an object of type toString',
   },
-  'a delay of NaN': { given: requeueAfter(Number.NaN), says: 'requeueAfter has the delay NaN' },
-  'a negative delay': { given: requeueAfter(-1), says: 'requeueAfter has the delay -1' },
+  'a delay of NaN': { given: requeueAfter(Number.NaN), message: 'requeueAfter has the delay NaN' },
+  'a negative delay': { given: requeueAfter(-1), message: 'requeueAfter has the delay -1' },
   'an infinite delay': {
     given: requeueAfter(Infinity),
-    says: 'requeueAfter has the delay Infinity',
+    message: 'requeueAfter has the delay Infinity',
   },
-  'a delay in words': {
+  'a delay as a string': {
     given: { type: 'requeueAfter', delayMs: '5' },
-    says: 'requeueAfter has the delay 5',
+    message: 'requeueAfter has the delay 5',
   },
-  'a poll at once': {
+  'a poll delay of 0': {
     given: { type: 'pending', pollAfterMs: 0 },
-    says: 'pending has pollAfterMs 0; give milliseconds, a finite number, 100 or more',
+    message: 'pending has pollAfterMs 0; give milliseconds, a finite number, 100 or more',
   },
-  'half a priority': { given: requeueAfter(1, 0.5), says: 'requeueAfter has the priority 0.5' },
-  'a priority out of range': { given: requeueAfter(1, 5_000), says: 'the priority 5000' },
-  'a failure without a reason': { given: { type: 'fail' }, says: 'fail needs a reason' },
+  'a fractional priority': {
+    given: requeueAfter(1, 0.5),
+    message: 'requeueAfter has the priority 0.5',
+  },
+  'a priority out of range': { given: requeueAfter(1, 5_000), message: 'the priority 5000' },
+  'a failure without a reason': { given: { type: 'fail' }, message: 'fail needs a reason' },
 };
 
 describe('results of a reconciler', () => {
@@ -71,8 +74,8 @@ describe('results of a reconciler', () => {
     await controller.start();
   }
 
-  for (const [name, { given, says }] of Object.entries(wrong))
-    it(`${name} is a retry that names the problem: the worker continues, without a hot loop`, async () => {
+  for (const [name, { given, message }] of Object.entries(wrong))
+    it(`${name} is retried with backoff, and the error names the problem; the worker continues`, async () => {
       const runs: string[] = [];
       await start(({ key }) => {
         runs.push(key.name);
@@ -82,9 +85,9 @@ describe('results of a reconciler', () => {
       controller.enqueue({ name: 'b' });
       await clock.advance(1_000);
       expect(runs.filter((key) => key === 'a')).to.have.length(4);
-      expect(runs, 'its neighbour').to.include('b');
+      expect(runs, 'the other key').to.include('b');
       const [line] = logger.fieldsOf('reconcile failed, will retry');
-      expect(line?.['error']).to.contain(says);
+      expect(line?.['error']).to.contain(message);
       expect(controller.stats().errors).to.equal(4);
     });
 
@@ -152,7 +155,7 @@ describe('results of a reconciler', () => {
   it('counts each run beyond its time limit once, also if it ignores its signal', async () => {
     await start(
       async ({ key, signal }) => {
-        if (key.name === 'deaf')
+        if (key.name === 'ignores-abort')
           await new Promise<void>((resolve) => clock.setTimer(resolve, 9_000));
         else await new Promise((resolve) => signal.addEventListener('abort', resolve));
         return done();
@@ -164,7 +167,7 @@ describe('results of a reconciler', () => {
     controller.enqueue({ name: 'a' });
     await clock.advance(5_000);
     expect(count()).to.equal(1);
-    controller.enqueue({ name: 'deaf' });
+    controller.enqueue({ name: 'ignores-abort' });
     await clock.advance(10_000);
     expect(count()).to.equal(2);
     expect(controller.stats().timeouts).to.equal(2);

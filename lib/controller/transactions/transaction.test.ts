@@ -99,7 +99,7 @@ describe('transaction of a reconcile', () => {
     }
   });
 
-  it('commits only if its lists are still valid, and else runs the work again', async () => {
+  it('commits only if its lists are still valid; otherwise it runs the work again', async () => {
     const inHall = parseLabelSelector('room=hall');
     for (const name of ['a', 'b']) await store.create(lamps, { name, labels: { room: 'hall' } });
     await store.create(lamps, { name: 'c', on: true });
@@ -143,7 +143,7 @@ describe('transaction of a reconcile', () => {
     expect([hasCode(unseen, 'NotFound'), tries]).to.deep.equal([true, 3]);
   });
 
-  it('returns its first read even if a later list has a newer state', async () => {
+  it('is guarded by its first read of an object even if a later list has a newer state', async () => {
     const made = await store.create(lamps, { ...hall, on: true });
     let tries = 0;
     const error = await errorOf(async (txn) => {
@@ -249,7 +249,7 @@ describe('transaction of a reconcile', () => {
       const tiered = (txn: Transaction) => txn.list(tiers, { labels: parseLabelSelector('x=y') });
       const tier = () => store.create(tiers, { name: `t${(made += 1)}`, labels: { x: 'y' } });
       expect(await triesOf(tiered, tier)).to.equal(2);
-      // Other kinds are watched object by object.
+      // A list of all objects of another kind detects changes of the listed objects, not creations.
       expect(await triesOf((txn) => txn.list(nodes), create('rack', 'a'))).to.equal(1);
     });
 

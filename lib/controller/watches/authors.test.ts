@@ -67,23 +67,23 @@ describe('authors of changes', () => {
   const updates = (causes: readonly Cause[]): readonly (Author | undefined)[] =>
     causes.flatMap((cause) => (cause.type === 'updated' ? [cause.by] : []));
 
-  it('the run that wrote a change is known at the start of each of the 40 runs that it triggers', async () => {
+  it('the run that wrote a change is known at the start of the run that the change triggers', async () => {
     manager = new Manager({ store, clock, random: seededRandom(1) });
-    const told = new Map<string, Author | undefined>();
+    const authors = new Map<string, Author | undefined>();
     const runs = new Map<string, number>();
     controllerOf('light', (context) => {
       runs.set(context.key.name, context.run);
       return lightUp(context);
     });
     controllerOf('audit', async (context) => {
-      for (const by of updates(context.causes)) told.set(context.key.name, by);
+      for (const by of updates(context.causes)) authors.set(context.key.name, by);
       return done();
     });
     await manager.start();
     for (let n = 0; n < 40; n += 1) {
       const { metadata } = await store.create(lamps, { name: `a${n}` });
       await settle();
-      expect(told.get(`a${n}`)).to.deep.equal({
+      expect(authors.get(`a${n}`)).to.deep.equal({
         controller: 'light',
         key: `a${n}`,
         run: runs.get(`a${n}`),
@@ -97,7 +97,7 @@ describe('authors of changes', () => {
         ],
       });
     }
-    expect(told.size).to.equal(40);
+    expect(authors.size).to.equal(40);
   });
 
   it('the run of a leader, whose writes are fenced, is known as soon as a triggered run has awaited something', async () => {
@@ -107,11 +107,11 @@ describe('authors of changes', () => {
       random: seededRandom(1),
       leaderElection: { name: 'lamps', identity: 'a' },
     });
-    const told: string[] = [];
+    const authors: string[] = [];
     controllerOf('light', lightUp);
     controllerOf('audit', async (context) => {
       await settle();
-      for (const by of updates(context.causes)) told.push(by?.controller ?? 'nobody');
+      for (const by of updates(context.causes)) authors.push(by?.controller ?? 'unknown');
       return done();
     });
     await manager.start();
@@ -121,14 +121,14 @@ describe('authors of changes', () => {
       await clock.advance(10);
     }
     await clock.advance(100);
-    expect(told).to.deep.equal(Array.from({ length: 5 }, () => 'light'));
+    expect(authors).to.deep.equal(Array.from({ length: 5 }, () => 'light'));
   });
 
-  it('a write of another process has no author', async () => {
+  it('a write outside of a reconcile has no author', async () => {
     manager = new Manager({ store, clock, random: seededRandom(1) });
-    const told: unknown[] = [];
+    const authors: unknown[] = [];
     controllerOf('audit', async (context) => {
-      told.push(...updates(context.causes));
+      authors.push(...updates(context.causes));
       return done();
     });
     await manager.start();
@@ -136,10 +136,10 @@ describe('authors of changes', () => {
     await settle();
     await store.update(lamps, { ...lamp, on: true });
     await settle();
-    expect(told).to.deep.equal([undefined]);
+    expect(authors).to.deep.equal([undefined]);
   });
 
-  it('an endless chain of controllers that trigger each other is cut', async () => {
+  it('the chain of causes of controllers that trigger each other is truncated', async () => {
     manager = new Manager({ store, clock, random: seededRandom(1) });
     let longest = 0;
     let lines = '';

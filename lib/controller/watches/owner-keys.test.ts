@@ -20,8 +20,8 @@ describe('keys of owners', () => {
   });
   afterEach(() => store.close());
 
-  /** Keys that a change of `dependent` queues. */
-  async function woken(
+  /** Returns the keys that the creation of `dependent` queues. */
+  async function queuedKeys(
     owner: AnyKind,
     owners: readonly ApiObject[],
     dependent: { readonly kind: typeof lamps; readonly namespace?: string },
@@ -50,7 +50,7 @@ describe('keys of owners', () => {
 
   it('a cluster-scoped owner of a namespaced object is queued by its name alone', async () => {
     const house = await store.create(houses, { name: 'home' });
-    const keys = await woken(houses, [house], { kind: lamps, namespace: 'default' });
+    const keys = await queuedKeys(houses, [house], { kind: lamps, namespace: 'default' });
     expect(keys).to.deep.equal([{ name: 'home' }]);
   });
 
@@ -61,7 +61,7 @@ describe('keys of owners', () => {
         (await store.get(rooms, { namespace: 'default', name })) ??
           (await store.create(rooms, { namespace: 'default', name })),
       );
-    const keys = await woken(rooms, all, { kind: lamps, namespace: 'default' });
+    const keys = await queuedKeys(rooms, all, { kind: lamps, namespace: 'default' });
     expect(keys).to.deep.equal([
       { namespace: 'default', name: 'hall' },
       { namespace: 'default', name: 'attic' },
@@ -70,12 +70,12 @@ describe('keys of owners', () => {
 
   it('a cluster-scoped owner of a cluster-scoped object is queued by its name', async () => {
     const house = await store.create(houses, { name: 'home' });
-    expect(await woken(houses, [house], { kind: poles })).to.deep.equal([{ name: 'home' }]);
+    expect(await queuedKeys(houses, [house], { kind: poles })).to.deep.equal([{ name: 'home' }]);
   });
 
   it('a namespaced owner of a cluster-scoped object cannot be found and queues no key', async () => {
     const room = await store.create(rooms, { namespace: 'default', name: 'hall' });
-    expect(await woken(rooms, [room], { kind: poles })).to.deep.equal([]);
+    expect(await queuedKeys(rooms, [room], { kind: poles })).to.deep.equal([]);
   });
 
   it('an owner given by its name alone is refused, because its scope is unknown', () => {

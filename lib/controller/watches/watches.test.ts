@@ -17,10 +17,10 @@ const bulbs = defineKind<Bulb>({
 });
 const lampOf = ({ lamp }: Bulb): readonly ObjectKey[] => [{ name: lamp }];
 
-describe('requeues by the owner of a deleted object', () => {
+describe('keys that the deletion of an object queues', () => {
   let store: EmbeddedStore;
   let informer: SharedInformer<Bulb>;
-  let woken: string[];
+  let queued: string[];
 
   beforeEach(async () => {
     store = await openStore({ engine: new MemoryEngine() });
@@ -29,14 +29,14 @@ describe('requeues by the owner of a deleted object', () => {
       name: 'bulbs',
       logger: silentLogger,
     });
-    woken = [];
+    queued = [];
     registerWatch<Bulb>({
       informer,
       kind: 'Bulb',
       map: lampOf,
       name: 'test',
       faults: new CallbackFaults({ part: 'test', logger: silentLogger }),
-      wake: ({ key }) => void woken.push(key),
+      wake: ({ key }) => void queued.push(key),
     });
     informer.start();
     await informer.waitForSync();
@@ -46,23 +46,23 @@ describe('requeues by the owner of a deleted object', () => {
     await store.close();
   });
 
-  const told = async (): Promise<readonly string[]> => {
+  const queuedKeys = async (): Promise<readonly string[]> => {
     await settle();
-    return woken.splice(0).sort();
+    return queued.splice(0).sort();
   };
 
-  it('reach the lamp that it had before the write that removed it', async () => {
+  it('include the lamp that it had before the write that removed it', async () => {
     await store.create(bulbs, { name: 'b', lamp: 'old', metadata: { finalizers: ['test/held'] } });
     await store.deleteByName(bulbs, { name: 'b' });
-    expect(await told()).to.deep.equal(['old', 'old']);
+    expect(await queuedKeys()).to.deep.equal(['old', 'old']);
     await store.overwrite(bulbs, { name: 'b', lamp: 'new', metadata: { finalizers: [] } });
-    expect(await told()).to.deep.equal(['new', 'old']);
+    expect(await queuedKeys()).to.deep.equal(['new', 'old']);
   });
 
-  it('reach the lamp that was delivered last if changes were coalesced', async () => {
+  it('include the lamp that was delivered last if changes were coalesced', async () => {
     await store.create(bulbs, { name: 'b', lamp: 'one' });
     await store.create(bulbs, { name: 'c', lamp: 'one' });
-    expect(await told()).to.deep.equal(['one', 'one']);
+    expect(await queuedKeys()).to.deep.equal(['one', 'one']);
     // In one turn: the watch delivers only the deletion, or only the new object.
     await Promise.all([
       store.overwrite(bulbs, { name: 'b', lamp: 'two' }),
@@ -71,8 +71,8 @@ describe('requeues by the owner of a deleted object', () => {
       store.deleteByName(bulbs, { name: 'c' }),
       store.create(bulbs, { name: 'c', lamp: 'three' }),
     ]);
-    const reached = new Set(await told());
-    expect([...reached]).to.include.members(['one', 'three']);
+    const keys = new Set(await queuedKeys());
+    expect([...keys]).to.include.members(['one', 'three']);
   });
 });
 
