@@ -13,7 +13,7 @@ const marks = defineKind<ApiObject & { readonly by?: string }>({
   statusFields: [],
 });
 
-/** A process with its own clock: the same time, but it can stand still like that of a paused process. */
+/** A candidate with its own clock, which can stand still like that of a paused process. */
 class Candidate {
   readonly clock = new FakeClock();
   readonly log: string[] = [];
@@ -39,7 +39,7 @@ class Candidate {
   }
 }
 
-/** The store as seen by another process. */
+/** A separate handle on the store, like that of another process. */
 function handleOf(store: ObjectStore): ObjectStore {
   return new Proxy(store, {
     get: (target, name) => {
@@ -77,7 +77,7 @@ describe('leader election', () => {
       (error: unknown) => (error instanceof StatusError ? error.reason : String(error)),
     );
 
-  it('one leads; when it stops, the next one leads without waiting for the lease to expire', async () => {
+  it('one candidate leads; when it stops, the next one leads without waiting for the lease to expire', async () => {
     const a = join('a');
     await settle();
     const b = join('b');
@@ -93,7 +93,7 @@ describe('leader election', () => {
     expect((await store.get(leases, { name: 'lead' }))?.leaseTransitions).to.equal(2);
   });
 
-  it('takes over only after the lease was unchanged for the lease duration, by its own clock', async () => {
+  it('a standby takes over only after the lease was unchanged for the lease duration, by its own clock', async () => {
     const a = join('a');
     await settle();
     const b = join('b');
@@ -143,7 +143,7 @@ describe('leader election', () => {
       expect(await refusal(writer.transact(more))).to.equal('TransactionTooLarge');
   });
 
-  it('an ordinary conflict through the fence stays a conflict', async () => {
+  it('errors other than a lost leadership pass through the fence unchanged', async () => {
     const a = join('a');
     await settle();
     const fenced = a.elector.fence();
@@ -158,18 +158,18 @@ describe('leader election', () => {
     const a = join('a');
     await settle();
     expect(a.elector.isLeader).to.equal(true);
-    const reborn = new Candidate(handleOf(store), 'a');
-    open.push(reborn);
-    await together([reborn], 10_000);
-    expect(reborn.elector.isLeader).to.equal(false);
-    await together([reborn], 8_000);
-    expect(reborn.elector.isLeader).to.equal(true);
+    const restarted = new Candidate(handleOf(store), 'a');
+    open.push(restarted);
+    await together([restarted], 10_000);
+    expect(restarted.elector.isLeader).to.equal(false);
+    await together([restarted], 8_000);
+    expect(restarted.elector.isLeader).to.equal(true);
     expect(await refusal(a.elector.fence().create(marks, { name: 'x' }))).to.equal(
       'LeadershipLost',
     );
   });
 
-  it('steps down if it cannot renew, before others may start', async () => {
+  it('a leader steps down if it cannot renew, before another candidate may lead', async () => {
     const a = join('a');
     await settle();
     const update = store.update.bind(store);
@@ -181,7 +181,7 @@ describe('leader election', () => {
     store.update = update;
   });
 
-  it('steps down if a renewal hangs, and does not lead again when the renewal ends late', async () => {
+  it('a leader steps down if a renewal hangs, and does not lead again when the renewal ends late', async () => {
     const a = join('a');
     await settle();
     const update = store.update.bind(store);
@@ -199,7 +199,7 @@ describe('leader election', () => {
     expect(a.elector.isLeader).to.equal(false);
   });
 
-  it('onStoppedLeading is called even if it never led', async () => {
+  it('onStoppedLeading is called even if the candidate never led', async () => {
     const a = join('a');
     await settle();
     const b = join('b');
@@ -217,7 +217,7 @@ describe('leader election', () => {
     );
   });
 
-  it('regardless of pauses, fenced writes of one epoch never follow those of a later one', async () => {
+  it('fenced writes of one epoch never follow those of a later one, regardless of pauses', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom('a', 'b', 'c', 'all'), { minLength: 5, maxLength: 25 }),

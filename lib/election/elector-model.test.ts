@@ -55,7 +55,7 @@ class Member {
   }
 }
 
-/** Events between two steps; times in milliseconds. */
+/** A random event; times in milliseconds. */
 const step = fc.oneof(
   fc.record({
     type: fc.constant('mode' as const),

@@ -112,7 +112,7 @@ describe('an elector in edge cases', () => {
       expect(b.log, 'it never led').to.deep.equal(['stopped']);
     });
 
-    it('a stop during a hanging renewal waits no longer', async () => {
+    it('a stop during a hanging renewal ends within two retry periods', async () => {
       const a = await leader('a');
       a.handle.mode = 'hang';
       await clock.advance(2_500);
@@ -135,13 +135,13 @@ describe('an elector in edge cases', () => {
       a.handle.release();
       await settle();
       expect((await lease()).metadata.resourceVersion).not.to.equal(metadata.resourceVersion);
-      expect((await lease()).holderIdentity, 'given back').to.equal('');
+      expect((await lease()).holderIdentity, 'released').to.equal('');
       await clock.advance(3_000);
       expect(a.log, 'elected again, and reported').to.deep.equal(['started', 'stopped', 'started']);
       expect((await lease()).leaseTransitions).to.equal(leaseTransitions + 1);
     });
 
-    it('a lease that is taken too late is released at once, so that another may lead', async () => {
+    it('a lease that is acquired too late is released at once, so that another candidate may lead', async () => {
       const a = candidate('a');
       a.handle.methods = new Set(['create']);
       a.handle.mode = 'hang';
@@ -239,19 +239,19 @@ describe('an elector in edge cases', () => {
   it('releases the lease despite a concurrent write', async () => {
     const a = await leader('a');
     const original = a.handle.store.get.bind(store);
-    let meddled = 0;
+    let reads = 0;
     a.handle.methods = new Set();
     store.get = (async (...args: Parameters<typeof original>) => {
       const found = await original(...args);
-      if (a.stop.signal.aborted && (meddled += 1) <= 2)
-        await store.update(leases, { ...(await lease0()), labels: { n: String(meddled) } });
+      if (a.stop.signal.aborted && (reads += 1) <= 2)
+        await store.update(leases, { ...(await lease0()), labels: { n: String(reads) } });
       return found;
     }) as typeof store.get;
     const lease0 = async () => (await store.list(leases)).items[0]!;
     a.stop.abort();
     await a.running;
     store.get = original;
-    expect(meddled).to.equal(3);
+    expect(reads).to.equal(3);
     const { holderIdentity, labels } = await lease();
     expect([holderIdentity, labels]).to.deep.equal(['', { n: '2' }]);
   });
@@ -284,7 +284,7 @@ describe('an elector in edge cases', () => {
     const b = candidate('b').run();
     await clock.advance(3_000);
     expect([a.elector.isLeader, b.elector.isLeader]).to.deep.equal([false, true]);
-    expect(a.log, 'told').to.deep.equal(['stopped']);
+    expect(a.log, 'onStoppedLeading was called').to.deep.equal(['stopped']);
     expect(begun).to.equal(1);
   });
 
@@ -305,7 +305,7 @@ describe('an elector in edge cases', () => {
       expect(a.log).to.deep.equal(['started', 'stopped']);
     });
 
-    it('a recreated lease is another lease, even if it looks the same', async () => {
+    it('a recreated lease is another lease, even if its content is the same', async () => {
       const a = await leader('a');
       const fenced = a.elector.fence();
       const { metadata: _, ...copy } = await lease();
@@ -324,7 +324,7 @@ describe('an elector in edge cases', () => {
       const a = await leader('a');
       const b = candidate('b').run();
       await clock.advance(10_000);
-      // Simulates a remote store that meets a restored one: the same objects under another id.
+      // Simulates a remote store whose server was restored from a backup: the same objects under another store id.
       for (const { handle } of [a, b])
         Object.defineProperty(handle.store, 'storeId', { value: 'restored', configurable: true });
       const fenced = a.elector.fence();
