@@ -96,24 +96,24 @@ describe('an informer on a source with cursors', () => {
   it('delivers another object of the same name and version, found by a relist, as a delete and an add', async () => {
     const source = new PlayedSource([lamp('a', 1, 'first'), lamp('b', 2)], 4, '4.one');
     await using informer = new SharedInformer({ source, name: 'lamps', clock: new FakeClock() });
-    const told: string[] = [];
+    const delivered: string[] = [];
     informer.start();
     await settle();
     informer.addHandler({
-      onAdd: ({ metadata }) => void told.push(`add ${metadata.uid}`),
-      onUpdate: (_before, { name }) => void told.push(`update ${name}`),
-      onDelete: ({ object }) => void told.push(`delete ${object.metadata.uid}`),
+      onAdd: ({ metadata }) => void delivered.push(`add ${metadata.uid}`),
+      onUpdate: (_before, { name }) => void delivered.push(`update ${name}`),
+      onDelete: ({ object }) => void delivered.push(`delete ${object.metadata.uid}`),
     });
     await settle();
-    told.length = 0;
+    delivered.length = 0;
     const items = [lamp('a', 1, 'second'), lamp('b', 2)].map(stored);
     source.list = () => Promise.resolve({ items, revision: 4, cursor: '4.two' });
     source.end('OtherStore');
     await settle();
-    expect(told).to.deep.equal(['delete first', 'add second']);
+    expect(delivered).to.deep.equal(['delete first', 'add second']);
   });
 
-  it('is refused by an in-process store if the cursor is of another store', async () => {
+  it('a watch of an in-process store is refused for a cursor of another store', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     await using other = await openStore({ engine: new MemoryEngine() });
     for (let n = 0; n < 3; n += 1) await store.create(lamps, { name: `lamp-${n}` });

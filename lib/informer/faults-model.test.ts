@@ -16,7 +16,7 @@ const lamps = defineKind<Lamp>({
   statusFields: [],
 });
 
-/** Rooms for which index functions and handlers throw. */
+/** Rooms for which the index function and a failing handler throw, return an invalid result or reject. */
 const bad = new Set(['cellar', 'odd']);
 
 function roomIndex({ room }: Lamp): readonly string[] {
@@ -26,7 +26,7 @@ function roomIndex({ room }: Lamp): readonly string[] {
 }
 
 /** A source whose next batch can be invalid, and whose stream can break. */
-class Garbling implements ListWatch<Lamp> {
+class FaultySource implements ListWatch<Lamp> {
   garbleNext = false;
   #break: (error: Error) => void = () => undefined;
   readonly #inner: ListWatch<Lamp>;
@@ -58,8 +58,8 @@ class Garbling implements ListWatch<Lamp> {
   }
 }
 
-/** A handler that records its calls by name; it throws for invalid objects. */
-class Told implements EventHandler<Lamp> {
+/** A handler that records versions by name. With `fails`, it throws or rejects for bad rooms, and throws for deletions. */
+class RecordingHandler implements EventHandler<Lamp> {
   readonly versions = new Map<string, string>();
   readonly #fails: boolean;
 
@@ -112,12 +112,12 @@ describe('informer with failing index functions, handlers and source', () => {
         const clock = new FakeClock();
         const logger = new RecordingLogger();
         const store = await openStore({ engine: new MemoryEngine(), clock });
-        const source = new Garbling(store.source(lamps));
+        const source = new FaultySource(store.source(lamps));
         const random = seededRandom(7);
         const informer = new SharedInformer({ source, name: 'lamps', clock, random, logger });
         informer.addIndex('room', roomIndex);
         informer.addIndex('name', ({ name }) => [name]);
-        const handlers = [new Told(true), new Told(false)];
+        const handlers = [new RecordingHandler(true), new RecordingHandler(false)];
         for (const handler of handlers) informer.addHandler(handler);
         informer.start();
         await informer.waitForSync();
@@ -138,7 +138,7 @@ describe('informer with failing index functions, handlers and source', () => {
         const { items } = await store.list(lamps);
         const versions = new Map(items.map((o) => [o.name, o.metadata.resourceVersion]));
         expect(informer.revision).to.equal(store.revision);
-        for (const { versions: told } of handlers) expect(told).to.deep.equal(versions);
+        for (const handler of handlers) expect(handler.versions).to.deep.equal(versions);
         expect(new Set(informer.lister.keys())).to.deep.equal(new Set(versions.keys()));
         for (const { name } of items)
           expect(informer.lister.byIndex('name', name)).to.have.length(1);

@@ -38,7 +38,7 @@ describe('faults of callbacks of an informer', () => {
     const random = seededRandom(1);
     return new SharedInformer({ source, name: 'lamps', clock, random, logger, metrics });
   }
-  const told = (): readonly unknown[] =>
+  const reported = (): readonly unknown[] =>
     logger.fieldsOf('callback threw').map(({ callback, index, key }) => [callback, index, key]);
   const faults = (callback: string): number =>
     metrics.value('callback_faults_total', { part: 'informer lamps', callback });
@@ -73,7 +73,7 @@ describe('faults of callbacks of an informer', () => {
     await informer.waitForSync();
     const bad = await store.create(lamps, { name: 'a', tags: ['x'], bad: true });
     await settle();
-    expect(told()).to.deep.equal([['index tag', 'tag', 'a']]);
+    expect(reported()).to.deep.equal([['index tag', 'tag', 'a']]);
     expect(faults('index tag')).to.equal(1);
     expect(informer.health()).to.deep.equal({
       healthy: true,
@@ -81,12 +81,12 @@ describe('faults of callbacks of an informer', () => {
     });
     const worse = await store.update(lamps, { ...bad, tags: ['y'] });
     await settle();
-    expect(told(), 'another version').to.have.length(2);
+    expect(reported(), 'another version').to.have.length(2);
     await store.update(lamps, { ...worse, bad: false });
     expect(informer.indexFaults).to.deep.equal([]);
     expect(informer.lister.byIndex('tag', 'y')).to.have.length(1);
     expect(informer.health().message).to.equal('synced at revision 3');
-    expect(told()).to.have.length(2);
+    expect(reported()).to.have.length(2);
   });
 
   it('an invalid object does not block the first list', async () => {
@@ -130,7 +130,7 @@ describe('faults of callbacks of an informer', () => {
     let broken = false;
     await using informer = make();
     informer.addIndex('tag', (lamp) => {
-      if (broken) throw new Error('asked too late');
+      if (broken) throw new Error('called at the removal');
       return lamp.tags ?? [];
     });
     informer.start();
@@ -178,21 +178,21 @@ describe('faults of callbacks of an informer', () => {
     expect(informer.lister.list()).to.have.length(200);
     expect(new Set(added).size).to.equal(200);
     expect(informer.revision).to.equal(store.revision);
-    expect(lists, '20 s of faults and 60 s of quiet').to.be.lessThan(12);
+    expect(lists, 'lists in 20 s with faults and 60 s without').to.be.lessThan(12);
   });
 
   it('a handler that throws is reported with its name and the key, and gets the next change', async () => {
     await using informer = make();
     const seen: string[] = [];
-    const tell = (name: string): void => {
+    const receive = (name: string): void => {
       seen.push(name);
       if (name === 'a') throw new Error('no');
     };
-    informer.addHandler({ onAdd: ({ name }) => tell(name) }, { name: 'tally' });
+    informer.addHandler({ onAdd: ({ name }) => receive(name) }, { name: 'tally' });
     informer.addHandler({
       onAdd: async ({ name }) => {
         await Promise.resolve();
-        tell(name);
+        receive(name);
       },
     });
     informer.start();
@@ -233,7 +233,7 @@ describe('faults of callbacks of an informer', () => {
     expect(seen).to.deep.equal([first.metadata.uid, second.metadata.uid]);
   });
 
-  it('a throwing logger and metrics stop nothing', async () => {
+  it('a logger and metrics that throw affect neither the cache nor handlers', async () => {
     const broken = (): never => {
       throw new Error('broken');
     };

@@ -23,7 +23,7 @@ const lamps = defineKind<Lamp>({
 });
 
 /** A source that the test controls. */
-class Played implements ListWatch<Lamp> {
+class PlayedSource implements ListWatch<Lamp> {
   at = 1;
   /** The number of streams that were opened. */
   watches = 0;
@@ -57,12 +57,12 @@ class Played implements ListWatch<Lamp> {
 
 describe('health of an informer', () => {
   let clock: FakeClock;
-  let source: Played;
+  let source: PlayedSource;
   let informer: SharedInformer<Lamp>;
 
   beforeEach(() => {
     clock = new FakeClock();
-    source = new Played();
+    source = new PlayedSource();
   });
   afterEach(() => informer.close());
 
@@ -86,7 +86,7 @@ describe('health of an informer', () => {
     ]);
   });
 
-  it('is unhealthy when the watch has failed for half a minute, has the duration, and recovers with the first batch', async () => {
+  it('is unhealthy when the watch has failed for half a minute, reports the duration, and recovers with the first batch', async () => {
     await start();
     source.fail = new Error('connection refused');
     source.end(new Error('connection reset'));
@@ -103,7 +103,7 @@ describe('health of an informer', () => {
     expect(informer.health()).to.deep.equal({ healthy: true, message: 'synced at revision 2' });
   });
 
-  it('an outage is over soon after its end, however many there were before, if the stream advanced between them', async () => {
+  it('the watch recovers soon after an outage, regardless of how many preceded it, if the stream advanced between them', async () => {
     await start();
     for (let outage = 1; outage <= 12; outage += 1) {
       source.fail = new Error('connection refused');
@@ -119,7 +119,7 @@ describe('health of an informer', () => {
     }
   });
 
-  it('a stream that advances and breaks at once is not retried without a wait', async () => {
+  it('a stream that advances and breaks repeatedly is retried with backoff', async () => {
     await start();
     let streams = 0;
     for (let n = 1; n <= 50; n += 1) {
@@ -132,7 +132,7 @@ describe('health of an informer', () => {
     expect(streams).to.be.within(1, 10);
   });
 
-  it('streams that end occasionally leave it healthy; streams that end every time do not', async () => {
+  it('is healthy if streams end occasionally, and unhealthy if each ends within half a minute without a message', async () => {
     await start();
     for (let n = 0; n < 5; n += 1) {
       await clock.advance(60_000);
@@ -147,10 +147,10 @@ describe('health of an informer', () => {
     expect(informer.health().healthy).to.equal(false);
   });
 
-  for (const told of ['its options', 'its source'])
-    it(`a silent stream of a source with bookmarks, by ${told}, is unhealthy, also after a restart of the stream`, async () => {
-      if (told === 'its source') source.silenceMs = 60_000;
-      await start(told === 'its source' ? {} : { silenceMs: 60_000 });
+  for (const owner of ['its options', 'its source'])
+    it(`is unhealthy if streams stay silent for longer than silenceMs of ${owner}, also after a restart of the stream`, async () => {
+      if (owner === 'its source') source.silenceMs = 60_000;
+      await start(owner === 'its source' ? {} : { silenceMs: 60_000 });
       await clock.advance(60_000);
       expect(informer.health().healthy).to.equal(true);
       await clock.advance(50_000);
@@ -203,7 +203,7 @@ describe('sync of handlers', () => {
     for (const name of ['a', 'b', 'c']) await store.create(lamps, { name });
     await using informer = make();
     let writes = 0;
-    // Each call takes longer than the interval between writes of every object.
+    // Each call writes every object, so that changes are always pending.
     const registration = informer.addHandler({
       onAdd: () => write(),
       onUpdate: () => write(),
@@ -231,7 +231,7 @@ describe('sync of handlers', () => {
     expect(informer.waitingFor).to.deep.equal(['handler "export" of lamps']);
   });
 
-  it('a removed handler is not called again, not even between the two parts of a replacement, and blocks no wait', async () => {
+  it('a removed handler is not called again, not even between the delete and the add of a replacement, and blocks no wait', async () => {
     const first = await store.create(lamps, { name: 'a' });
     await using informer = make();
     const seen: string[] = [];
@@ -256,7 +256,7 @@ describe('sync of handlers', () => {
     await informer.waitForSync();
   });
 
-  it('a closed informer refuses handlers and a start, rejects pending waits, and calls no handler', async () => {
+  it('a closed informer refuses handlers and a start, rejects waits, and is unhealthy', async () => {
     const never: ListWatch<Lamp> = {
       list: () => new Promise(() => undefined),
       watch: () => Promise.resolve(),

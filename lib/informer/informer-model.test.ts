@@ -104,21 +104,23 @@ describe('informer against its store', () => {
         const random = seededRandom(7);
         const informer = new SharedInformer({ source, name: 'lamps', clock, random });
         informer.addIndex('room', (o) => (o.room ? [o.room] : []));
-        const told = new Map<string, string>();
+        const delivered = new Map<string, string>();
         const uids = new Map<string, string>();
         informer.addHandler({
           onAdd: (o) => {
-            expect(told.has(o.name), `add of ${o.name}, which is there`).to.equal(false);
-            told.set(o.name, o.metadata.resourceVersion);
+            expect(delivered.has(o.name), `add of ${o.name}, which exists`).to.equal(false);
+            delivered.set(o.name, o.metadata.resourceVersion);
             uids.set(o.name, o.metadata.uid);
           },
           onUpdate: (before, o) => {
             expect(uids.get(o.name)).to.equal(o.metadata.uid);
             expect(before.metadata.uid).to.equal(o.metadata.uid);
-            told.set(o.name, o.metadata.resourceVersion);
+            delivered.set(o.name, o.metadata.resourceVersion);
           },
           onDelete: ({ object }) => {
-            expect(told.delete(object.name), `delete of ${object.name}, unknown`).to.equal(true);
+            expect(delivered.delete(object.name), `delete of ${object.name}, unknown`).to.equal(
+              true,
+            );
           },
         });
         const states = new Map<number, string>();
@@ -127,7 +129,7 @@ describe('informer against its store', () => {
         const note = async (): Promise<void> => {
           states.set(store.revision, describeAll((await store.list(lamps)).items));
         };
-        const judge = (): void => {
+        const check = (): void => {
           const { revision } = informer;
           if (revision === undefined) return;
           expect(describeAll(informer.lister.list()), `at ${revision}`).to.equal(
@@ -155,17 +157,19 @@ describe('informer against its store', () => {
           else if (op === 'settle') await clock.advance(60_000);
           else source.breakOff(op);
           await note();
-          judge();
-          expect(informer.revision ?? -1, 'never back').to.be.greaterThanOrEqual(last);
+          check();
+          expect(informer.revision ?? -1, 'the revision never decreases').to.be.greaterThanOrEqual(
+            last,
+          );
           last = informer.revision ?? -1;
         }
         source.release();
         await clock.advance(120_000);
         await settle();
-        judge();
+        check();
         expect(informer.revision).to.equal(store.revision);
         const present = (await store.list(lamps)).items;
-        expect([...told].sort()).to.deep.equal(
+        expect([...delivered].sort()).to.deep.equal(
           present.map((o) => [o.name, o.metadata.resourceVersion]).sort(),
         );
         await informer.close();

@@ -87,11 +87,11 @@ describe('shared informer', () => {
     const store = await openStore({ engine: new MemoryEngine() });
     await store.create(lamps, { name: 'a' });
     await using informer = new SharedInformer({ source: store.source(lamps), name: 'lamps' });
-    const told: string[] = [];
+    const delivered: string[] = [];
     informer.addHandler({
-      onAdd: (o, initial) => void told.push(`add ${o.name}${initial ? ' initial' : ''}`),
-      onUpdate: (_before, o) => void told.push(`update ${o.name} ${o.room ?? ''}`),
-      onDelete: ({ object, known }) => void told.push(`delete ${object.name} ${known}`),
+      onAdd: (o, initial) => void delivered.push(`add ${o.name}${initial ? ' initial' : ''}`),
+      onUpdate: (_before, o) => void delivered.push(`update ${o.name} ${o.room ?? ''}`),
+      onDelete: ({ object, known }) => void delivered.push(`delete ${object.name} ${known}`),
     });
     informer.start();
     await informer.waitForSync();
@@ -101,7 +101,7 @@ describe('shared informer', () => {
     await settle();
     await store.deleteByName(lamps, { name: 'b' });
     await settle();
-    expect(told).to.deep.equal(['add a initial', 'add b', 'update b hall', 'delete b true']);
+    expect(delivered).to.deep.equal(['add a initial', 'add b', 'update b hall', 'delete b true']);
     await store.close();
   });
 
@@ -164,10 +164,10 @@ describe('shared informer', () => {
     source.items = [lamp('gone', '1'), lamp('kept', '1')];
     const clock = new FakeClock();
     await using informer = new SharedInformer({ source, name: 'lamps', clock });
-    const told: string[] = [];
+    const delivered: string[] = [];
     informer.addHandler({
-      onUpdate: (_b, o) => void told.push(`update ${o.name}`),
-      onDelete: ({ object, known }) => void told.push(`delete ${object.name} ${known}`),
+      onUpdate: (_b, o) => void delivered.push(`update ${o.name}`),
+      onDelete: ({ object, known }) => void delivered.push(`delete ${object.name} ${known}`),
     });
     informer.start();
     await settle();
@@ -175,7 +175,7 @@ describe('shared informer', () => {
     source.revision = 9;
     source.end(new StatusError({ code: 'OutOfRange', reason: 'Compacted', message: 'compacted' }));
     await clock.advance(60_000);
-    expect(told).to.deep.equal(['delete gone false', 'update kept']);
+    expect(delivered).to.deep.equal(['delete gone false', 'update kept']);
     expect(informer.lister.list().map((o) => o.name)).to.deep.equal(['kept']);
     expect(source.watches.at(-1)).to.equal(9);
   });
@@ -184,18 +184,18 @@ describe('shared informer', () => {
     const source = new PlayedSource();
     source.items = [lamp('a', '1', 'first')];
     await using informer = new SharedInformer({ source, name: 'lamps' });
-    const told: string[] = [];
+    const delivered: string[] = [];
     informer.addHandler({
-      onAdd: (o) => void told.push(`add ${o.metadata.uid}`),
-      onUpdate: () => void told.push('update'),
-      onDelete: ({ object }) => void told.push(`delete ${object.metadata.uid}`),
+      onAdd: (o) => void delivered.push(`add ${o.metadata.uid}`),
+      onUpdate: () => void delivered.push('update'),
+      onDelete: ({ object }) => void delivered.push(`delete ${object.metadata.uid}`),
     });
     informer.start();
     await settle();
     const object = lamp('a', '5', 'second');
     source.sink({ revision: 5, events: [{ type: 'MODIFIED', object, revision: 5 }] });
     await settle();
-    expect(told).to.deep.equal(['add first', 'delete first', 'add second']);
+    expect(delivered).to.deep.equal(['add first', 'delete first', 'add second']);
   });
 
   it('restarts a silent stream, and backs off when the source keeps failing', async () => {
@@ -224,16 +224,16 @@ describe('shared informer', () => {
     const source = new PlayedSource();
     source.items = Array.from({ length: 500 }, (_, n) => lamp(`a${n}`, '1'));
     const clock = new FakeClock();
-    // Each read of the clock ends the slice, so that the list is delivered in many turns.
+    // Every second query of the turn's age ends the slice, so that the list is delivered in many turns.
     clock.turnAgeMs = () => (turns++ % 2 === 0 ? 100 : 0);
     let turns = 0;
     await using informer = new SharedInformer({ source, name: 'lamps', clock });
-    const told: string[] = [];
+    const delivered: string[] = [];
     informer.start();
     while (!informer.hasSynced()) await new Promise((resolve) => setImmediate(resolve));
-    informer.addHandler({ onAdd: ({ name }) => void told.push(name) });
+    informer.addHandler({ onAdd: ({ name }) => void delivered.push(name) });
     await informer.waitForSync();
-    expect(told).to.have.length(500);
-    expect(new Set(told).size).to.equal(500);
+    expect(delivered).to.have.length(500);
+    expect(new Set(delivered).size).to.equal(500);
   });
 });

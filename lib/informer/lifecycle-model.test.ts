@@ -16,8 +16,8 @@ const lamps = defineKind<ApiObject>({
 type Mode = 'pass' | 'hang' | 'fail';
 const modes: readonly Mode[] = ['pass', 'pass', 'hang', 'fail'];
 
-/** A source whose calls can fail, or hang and ignore their signal; it counts calls in progress. */
-class Moody implements ListWatch<ApiObject> {
+/** A source whose calls can fail, or hang and ignore their signal. It counts calls, and watches that are not aborted. */
+class FaultySource implements ListWatch<ApiObject> {
   readonly #source: ListWatch<ApiObject>;
   mode: Mode = 'pass';
   calls = 0;
@@ -28,14 +28,14 @@ class Moody implements ListWatch<ApiObject> {
     this.#source = source;
   }
 
-  async #mood(): Promise<void> {
+  async #applyMode(): Promise<void> {
     this.calls += 1;
     if (this.mode === 'fail') throw new Error('no route');
     if (this.mode === 'hang') await new Promise(() => undefined);
   }
 
   list: ListWatch<ApiObject>['list'] = async (signal) => {
-    await this.#mood();
+    await this.#applyMode();
     return this.#source.list(signal);
   };
 
@@ -43,12 +43,12 @@ class Moody implements ListWatch<ApiObject> {
     this.watching += 1;
     this.watchingMax = Math.max(this.watchingMax, this.watching);
     signal.addEventListener('abort', () => (this.watching -= 1), { once: true });
-    await this.#mood();
+    await this.#applyMode();
     await this.#source.watch(from, sink, signal, cursor);
   };
 }
 
-/** A handler, and whether it may still be called. */
+/** A handler that counts its calls, and those after its removal or the close of its informer. */
 class Listener {
   readonly #behaviour: Behaviour;
   readonly #mayBeCalled: () => boolean;
@@ -91,7 +91,7 @@ describe('the life cycle of an informer under random events', () => {
       fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 25 }), async (steps) => {
         const clock = new FakeClock();
         const store = await openStore({ engine: new MemoryEngine(), clock });
-        const source = new Moody(store.source(lamps));
+        const source = new FaultySource(store.source(lamps));
         const informer = new SharedInformer({
           source,
           name: 'lamps',
@@ -168,7 +168,7 @@ describe('the life cycle of an informer under random events', () => {
           expect(calledTooLate, 'calls of a handler after its end').to.equal(0);
         expect(
           waits.filter(({ settled }) => !settled),
-          'left waiting',
+          'waits that are not settled',
         ).to.deep.equal([]);
         await store.close();
         expect(clock.pending, 'remaining timers').to.equal(0);
