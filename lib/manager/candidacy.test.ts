@@ -52,7 +52,7 @@ describe('the life cycle of a manager with an election', () => {
     await store.update(leases, { ...held!, holderIdentity: 'thief', leaseTransitions: 9 });
   };
 
-  it('lease writes that hang end leading in time: onLost is called, and health never names itself as another', async () => {
+  it('a leader whose lease writes hang steps down in time and calls onLost; health never reports it as a standby', async () => {
     let lost = 0;
     const manager = member('one', () => (lost += 1)).addRunnable(runnable('work'));
     await manager.start();
@@ -88,7 +88,7 @@ describe('the life cycle of a manager with an election', () => {
     expect(clock.pending, 'remaining timers').to.equal(0);
   });
 
-  it('a loss calls onLost once although the work hangs, and run rejects with it', async () => {
+  it('a loss calls onLost once although the work hangs, and run rejects with LeadershipLost', async () => {
     let lost = 0;
     const manager = member('one', () => (lost += 1));
     manager.addRunnable(runnable('hung', { stop: never }));
@@ -103,7 +103,7 @@ describe('the life cycle of a manager with an election', () => {
     expect(await running).to.equal('LeadershipLost');
   });
 
-  it('work that cannot be started releases the lease and stops the manager', async () => {
+  it('a leader whose work cannot be started releases the lease, and its manager stops', async () => {
     let lost = 0;
     const manager = member('one', () => (lost += 1)).addRunnable(runnable('bad', { start: boom }));
     manager.addRunnable(runnable('all', { needsLeaderElection: false }));

@@ -85,8 +85,8 @@ describe('the life cycle of a manager', () => {
 
     it('is ended by a stop: no further part starts, running ones are stopped, and the error names the awaited part', async () => {
       const manager = managerOf();
-      let come: () => void = () => undefined;
-      const slow = new Promise<void>((resolve) => (come = resolve));
+      let started: () => void = () => undefined;
+      const slow = new Promise<void>((resolve) => (started = resolve));
       manager.addRunnable(runnable('a'));
       manager.addRunnable(runnable('slow', { start: () => slow }));
       manager.addRunnable(runnable('later'));
@@ -99,7 +99,7 @@ describe('the life cycle of a manager', () => {
       });
       const stopping = manager.stop(1_000);
       await settle();
-      come();
+      started();
       await settle();
       await stopping;
       expect(await starting)
@@ -108,13 +108,13 @@ describe('the life cycle of a manager', () => {
       expect(log).to.deep.equal(['+a', '-slow', '-a']);
     });
 
-    it('that never returns does not block a stop, and is stopped if it returns later', async () => {
+    it('that never returns does not block a stop, and its part is stopped if it returns later', async () => {
       const manager = managerOf();
-      let come: () => void = () => undefined;
+      let started: () => void = () => undefined;
       let signal: AbortSignal | undefined;
       const start = (given: AbortSignal): Promise<void> => {
         signal = given;
-        return new Promise((resolve) => (come = resolve));
+        return new Promise((resolve) => (started = resolve));
       };
       manager.addRunnable(runnable('a')).addRunnable(runnable('hung', { start }));
       const starting = reasonOf(manager.start());
@@ -130,12 +130,12 @@ describe('the life cycle of a manager', () => {
       expect(await messageOf(stopping)).to.match(/runnable hung was abandoned: its start took/);
       expect(await starting).to.equal('ManagerStopped');
       expect(log).to.deep.equal(['+a', '-a']);
-      come();
+      started();
       await settle();
       expect(log).to.deep.equal(['+a', '-a', '-hung']);
     });
 
-    it('that fails, or throws at once, stops running parts and is reported', async () => {
+    it('that rejects or throws stops running parts and is reported', async () => {
       for (const start of [boom, async () => boom()]) {
         log = [];
         const manager = managerOf();
@@ -197,7 +197,7 @@ describe('the life cycle of a manager', () => {
       await manager.stop(0);
     });
 
-    it('and cannot be started is unhealthy, and blocks nothing', async () => {
+    it('and cannot be started is unhealthy, and does not block other parts', async () => {
       const manager = managerOf();
       await manager.start();
       manager.addRunnable(runnable('hung', { start: never }));
@@ -234,9 +234,9 @@ describe('the life cycle of a manager', () => {
 
     it('abandons hanging parts, names them, stops the others, and keeps its budget', async () => {
       const manager = managerOf();
-      const told: number[] = [];
+      const budgets: number[] = [];
       const hang = (budgetMs: number): Promise<void> => {
-        told.push(budgetMs);
+        budgets.push(budgetMs);
         return never();
       };
       manager.addRunnable(runnable('a'));
@@ -252,12 +252,12 @@ describe('the life cycle of a manager', () => {
         expect(message).to.contain(`runnable ${name} was abandoned`);
       expect(message).not.to.match(/runnable [az]/);
       expect(log.filter((line) => line.startsWith('-'))).to.deep.equal(['-z', '-a']);
-      expect(told[0], 'time is reserved for the parts after it').to.equal(800);
-      expect(told.slice(1)).to.deep.equal([0, 0]);
+      expect(budgets[0], 'time is reserved for the parts after it').to.equal(800);
+      expect(budgets.slice(1)).to.deep.equal([0, 0]);
       expect(clock.pending, 'remaining timers').to.equal(0);
     });
 
-    it('counts one that throws at once as failed, and stops the others', async () => {
+    it('counts a part that throws as failed, and stops the others', async () => {
       const manager = managerOf();
       manager.addRunnable(runnable('a')).addRunnable(runnable('bad', { stop: boom }));
       manager.addRunnable(runnable('z'));
@@ -292,10 +292,10 @@ describe('the life cycle of a manager', () => {
   it('run refuses an invalid budget before it starts anything, not at the stop', async () => {
     for (const stopBudgetMs of [NaN, -1, Infinity]) {
       const manager = managerOf().addRunnable(runnable('a'));
-      const told = new AbortController();
-      const running = messageOf(manager.run(told.signal, { stopBudgetMs }));
+      const stop = new AbortController();
+      const running = messageOf(manager.run(stop.signal, { stopBudgetMs }));
       await clock.advance(1);
-      told.abort();
+      stop.abort();
       expect(await running).to.contain(`stop budget is ${stopBudgetMs} ms`);
       expect([manager.state, log]).to.deep.equal(['new', []]);
     }

@@ -12,7 +12,7 @@ type Ending = 'at once' | 'late' | 'hang' | 'throw' | 'reject';
 const endings: readonly Ending[] = ['at once', 'at once', 'late', 'hang', 'throw', 'reject'];
 const lateMs = 300;
 
-/** A runnable that records its calls, and checks the invariants of each runnable. */
+/** A runnable that records its calls, and checks that it runs when it is stopped. */
 class Subject implements Runnable {
   readonly name: string;
   readonly needsLeaderElection: boolean;
@@ -112,7 +112,7 @@ function leftRunning(subjects: readonly Subject[]): readonly string[] {
 }
 
 describe('a manager under random events', () => {
-  it('starts and stops each part at most once, nothing after its stop, all within the budget', async () => {
+  it('starts and stops each part at most once, starts none after the stop of the manager, and ends the stop within its budget', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.boolean(),
@@ -135,10 +135,10 @@ describe('a manager under random events', () => {
           /** The parts that were started before the stop of the manager. */
           let startedBefore: readonly string[] | undefined;
           const startedNow = () => subjects.filter(({ calls }) => calls !== '').map((s) => s.name);
-          const told = () => manager.state === 'stopping' || manager.state === 'stopped';
+          const wasStopped = () => manager.state === 'stopping' || manager.state === 'stopped';
           const check = (): void => {
             for (const { name, calls } of subjects) expect(calls, name).to.match(/^(s|sS|sSx)?$/);
-            if (told() && startedBefore)
+            if (wasStopped() && startedBefore)
               expect(startedNow(), 'nothing starts after a stop').to.deep.equal(startedBefore);
             const self = manager.health().find(({ name }) => name === 'manager');
             expect(self?.healthy).to.equal(manager.state === 'running');
@@ -154,12 +154,12 @@ describe('a manager under random events', () => {
                   subjects.push(subject);
                 } catch (error) {
                   expect((error as StatusError).reason).to.equal('ManagerStopped');
-                  expect(told(), 'adding is refused after a stop only').to.equal(true);
+                  expect(wasStopped(), 'adding is refused after a stop only').to.equal(true);
                 }
                 return;
               }
               case 'start': {
-                const late = told();
+                const late = wasStopped();
                 const start = ending(manager.start(), clock);
                 starts.push(start);
                 if (!late) return;
@@ -168,7 +168,7 @@ describe('a manager under random events', () => {
                 return;
               }
               case 'stop': {
-                const first = !told();
+                const first = !wasStopped();
                 if (first) startedBefore = startedNow();
                 const end = ending(manager.stop(next.budgetMs), clock);
                 if (first) stop = { end, dueAt: clock.now() + Math.max(100, next.budgetMs) };

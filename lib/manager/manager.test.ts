@@ -39,7 +39,7 @@ describe('manager', () => {
     expect(log).to.deep.equal(['+a', '+b', '-b', '-a']);
   });
 
-  it('names the caches that do not sync in time, and stops the parts that it had started', async () => {
+  it('cannot be started if caches do not sync in time, and names them', async () => {
     store.source = () => ({
       list: () => new Promise(() => undefined),
       watch: () => Promise.resolve(),
@@ -99,7 +99,7 @@ describe('manager', () => {
     const electionOf = (manager: Manager) =>
       manager.health().find((part) => part.name === 'election lamps')?.message;
 
-    it('runs controllers on the leader only, and keeps the standby warm until it takes over', async () => {
+    it('runs controllers on the leader only, and queues keys on the standby until it takes over', async () => {
       const first = member('one');
       const second = member('two', 2);
       await first.manager.start();
