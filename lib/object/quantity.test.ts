@@ -54,7 +54,7 @@ describe('quantities', () => {
     );
   });
 
-  it('parse exponents as powers of ten, including negative ones', () => {
+  it('have exponents as powers of ten, including negative ones', () => {
     fc.assert(
       fc.property(
         digits(8),
@@ -77,7 +77,7 @@ describe('quantities', () => {
     );
   });
 
-  it('accept the largest number, and refuse larger ones', () => {
+  it('have a largest amount; larger ones are refused', () => {
     expect(parseQuantity(String(2n ** 63n - 1n))).to.equal(quantityMax);
     expect(parseQuantity(String(2n ** 63n))).to.equal(undefined);
     expect(parseQuantity('8Ei')).to.equal(undefined);
@@ -85,7 +85,7 @@ describe('quantities', () => {
     expect(parseQuantity('1e999')).to.equal(undefined);
   });
 
-  it('refuse everything else, without throwing', () => {
+  it('of any other form are refused without an exception', () => {
     for (const text of [
       '',
       '.',
@@ -104,7 +104,7 @@ describe('quantities', () => {
     fc.assert(fc.property(fc.string(), (text) => void parseQuantity(text)));
   });
 
-  it('have a canonical form: same value, no larger suffix without a fraction, stable', () => {
+  it('have a stable canonical form: the same value with the largest suffix that needs no fraction', () => {
     const known: readonly (readonly [string, string])[] = [
       ['1024Mi', '1Gi'],
       ['1.5Gi', '1536Mi'],

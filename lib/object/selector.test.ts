@@ -86,17 +86,17 @@ describe('selectors', () => {
 
   it('compute the text of a value once, and none for a map that no requirement can name', () => {
     let made = 0;
-    const told = { toJSON: () => (made += 1) };
+    const counting = { toJSON: () => (made += 1) };
     const hundred = Array.from({ length: 100 }, (_, i) => `data!=${i + 1_000}`).join(',');
-    const judge = (data: object): boolean =>
+    const matches = (data: object): boolean =>
       parseFieldSelector(hundred)({ name: 'x', metadata: {}, data } as never);
-    expect([judge({ a: told, b: told }), judge({ a: [told, told] }), made]).to.deep.equal([
-      true,
-      true,
-      0,
-    ]);
-    // One requirement may name the entry, so its text is needed.
-    expect([judge(told), made]).to.deep.equal([true, 1]);
+    expect([
+      matches({ a: counting, b: counting }),
+      matches({ a: [counting, counting] }),
+      made,
+    ]).to.deep.equal([true, true, 0]);
+    // A requirement can equal the JSON of an object with one entry, so the text is needed.
+    expect([matches(counting), made]).to.deep.equal([true, 1]);
   });
 
   it('match a missing label by notin, != and !key, and by nothing else', () => {
@@ -107,7 +107,7 @@ describe('selectors', () => {
       expect(matches(selector), selector).to.equal(false);
   });
 
-  it('that are too long are refused with the limit', () => {
+  it('with too many characters or requirements are refused', () => {
     const { selectorCharactersMax, selectorRequirementsMax } = limits;
     for (const [parse, field] of [
       [parseLabelSelector, 'labelSelector'],

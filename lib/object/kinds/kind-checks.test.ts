@@ -139,7 +139,7 @@ describe('declaring a kind', () => {
     ],
   ];
   for (const [change, message] of wrong)
-    it(`refuses ${Object.keys(change).join(' with ')} like defining: ${String(message)}`, () => {
+    it(`refuses an invalid ${Object.keys(change).join(' with ')}: ${message.source}`, () => {
       expect(declared(change)).to.match(message);
     });
 

@@ -46,7 +46,7 @@ describe('quantity', () => {
       expect(parseQuantity(text)).to.equal(value);
     });
 
-  it('is exact for every whole number of every binary suffix', () => {
+  it('is exact for whole numbers with binary suffixes up to Ti', () => {
     const suffixes = ['Ki', 'Mi', 'Gi', 'Ti'] as const;
     fc.assert(
       fc.property(fc.nat(1_000_000), fc.integer({ min: 0, max: 3 }), (n, at) => {
@@ -87,15 +87,15 @@ describe('conditions', () => {
     const base = { type: 'Ready', status: 'False', reason: 'Wait', message: 'm' } as const;
     const first = setCondition([], base, 't1');
     expect(setCondition(first, base, 't2')).to.equal(first);
-    const told = setCondition(first, { ...base, message: 'other' }, 't2');
-    expect(findCondition(told, 'Ready')?.lastTransitionAt).to.equal('t1');
-    const ready = setCondition(told, { ...base, status: 'True' }, 't3');
+    const updated = setCondition(first, { ...base, message: 'other' }, 't2');
+    expect(findCondition(updated, 'Ready')?.lastTransitionAt).to.equal('t1');
+    const ready = setCondition(updated, { ...base, status: 'True' }, 't3');
     expect(findCondition(ready, 'Ready')?.lastTransitionAt).to.equal('t3');
   });
 });
 
 describe('keys', () => {
-  it('round trip', () => {
+  it('are parsed back from their text unchanged', () => {
     const name = fc.stringMatching(/^[a-z][a-z0-9-]{0,10}$/);
     fc.assert(
       fc.property(fc.option(name, { nil: undefined }), name, (namespace, n) => {
