@@ -3,12 +3,13 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { daemonOfEach, everybody } from './box.js';
+import { half } from '../fixtures/seed.js';
 
 /** Programs that start a workload or a command in it. */
 const helpers =
   'sh mkdir flock setsid unshare mount umount pivot_root readlink stat cat cp mv rm setpriv nsenter script stty env';
 
-for (const who of everybody)
+for (const who of half('environments', everybody))
   describe(`the environment of a workload of ${who}`, function () {
     this.timeout(180_000);
     const current = daemonOfEach(who);

@@ -4,8 +4,9 @@ import { expect } from 'chai';
 import { root } from '../acceptance/daemon.js';
 import { requireDevices } from '../drivers/devices.js';
 import { BoxDaemon, everybody } from './box.js';
+import { half } from '../fixtures/seed.js';
 
-for (const who of everybody)
+for (const who of half('installations', everybody))
   describe(`the scripts that start a process workload, under a daemon of ${who}`, function () {
     this.timeout(60_000);
     let daemon: BoxDaemon;

@@ -4,8 +4,11 @@ import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { requireDevices } from '../drivers/devices.js';
 import { BoxDaemon, boxId, changedSupervisor, daemonOfEach, everybody } from './box.js';
+import { half } from '../fixtures/seed.js';
 
-for (const who of everybody)
+const users = half('first processes', everybody);
+
+for (const who of users)
   describe(`the sandbox of a workload of ${who}`, function () {
     this.timeout(180_000);
     const current = daemonOfEach(who);
@@ -158,7 +161,7 @@ for (const who of everybody)
     });
   });
 
-for (const who of everybody)
+for (const who of users)
   it(`the log of a workload of ${who} names a directory where volumes may be anywhere, and the workload sees none in /tmp and /var/tmp`, async function () {
     requireDevices(this);
     this.timeout(180_000);

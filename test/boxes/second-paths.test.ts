@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { requireDevices } from '../drivers/devices.js';
 import { BoxDaemon, everybody, uidOf } from './box.js';
+import { half } from '../fixtures/seed.js';
 
 /** Mounts the private directory and its parent at further paths, in the namespace of the daemon. */
 const mountAgain = `
@@ -41,7 +42,9 @@ const paths = [
   '/opt/key',
 ];
 
-for (const who of everybody)
+const users = half('second paths', everybody);
+
+for (const who of users)
   describe(`private files of a daemon that are mounted at a second path, and a process workload of ${who}`, function () {
     this.timeout(60_000);
     let daemon: BoxDaemon;
@@ -107,7 +110,7 @@ for (const who of everybody)
     });
   });
 
-for (const who of everybody)
+for (const who of users)
   describe(`a private file that is replaced while a process workload of ${who} runs`, function () {
     this.timeout(60_000);
     let daemon: BoxDaemon;
@@ -149,7 +152,7 @@ for (const who of everybody)
     });
   });
 
-for (const who of everybody)
+for (const who of users)
   describe(`private paths that appear while a process workload of ${who} runs`, function () {
     this.timeout(60_000);
     let daemon: BoxDaemon;
@@ -240,7 +243,7 @@ describe('the directory of a private path in the sandbox of root', function () {
   });
 });
 
-for (const who of everybody)
+for (const who of users)
   describe(`the directory of a private file does not prevent the start of a process workload of ${who}`, function () {
     this.timeout(60_000);
     let daemon: BoxDaemon | undefined;

@@ -7,6 +7,7 @@ import { requireDevices } from '../drivers/devices.js';
 import { BoxDaemon, changedSupervisor, everybody, type SupervisorChange, uidOf } from './box.js';
 import { type Accomplice, asLocal, startAccomplice } from './local-user.js';
 import { passTmp, type SetuidAttack, setuidAttacks } from './setuid-attacks.js';
+import { half } from '../fixtures/seed.js';
 
 const name = `kedge-suid-${process.pid}`;
 
@@ -28,7 +29,7 @@ function runAs(uid: number, base: string, pid: number): readonly string[] {
   });
 }
 
-for (const who of everybody)
+for (const who of half('setuid programs', everybody))
   describe(`programs that a process workload of ${who} leaves for users of the machine`, function () {
     this.timeout(180_000);
     let accomplice: Accomplice | undefined;

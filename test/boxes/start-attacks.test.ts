@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { requireDevices } from '../drivers/devices.js';
 import { BoxDaemon, changedSupervisor, everybody, type SupervisorChange } from './box.js';
+import { half } from '../fixtures/seed.js';
 
 /** An attack on the programs that start a workload before they are sandboxed. */
 interface StartAttack {
@@ -180,7 +181,7 @@ const startAttacks: readonly StartAttack[] = [
   },
 ];
 
-for (const who of everybody)
+for (const who of half('attacks on starts', everybody))
   describe(`attacks on the start of a process workload of ${who}`, function () {
     this.timeout(180_000);
     before(function () {

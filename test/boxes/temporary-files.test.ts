@@ -4,12 +4,13 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from 'kedge/testing';
 import { boxId, daemonOfEach, everybody, uidOf } from './box.js';
+import { half } from '../fixtures/seed.js';
 
 const name = `kedge-temporary-${process.pid}`;
 /** Leaves a directory that its user can't list, and a path that is longer than the system accepts. */
 const obstruct = `mkdir -p /tmp/closed/below && chmod 0 /tmp/closed && cd /var/tmp && n=0 && while [ $n -lt 20 ]; do d=$(printf %0202d $n) && mkdir $d && cd $d && n=$((n + 1)) || exit 1; done`;
 
-for (const who of everybody)
+for (const who of half('temporary files', everybody))
   describe(`temporary files of a process workload of ${who}`, function () {
     this.timeout(180_000);
     const current = daemonOfEach(who);

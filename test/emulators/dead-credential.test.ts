@@ -11,6 +11,7 @@ import { LoopDevices } from './devices/loop-devices.js';
 import { credentialKeys, labelsOf, parametersOf, tokenOf } from './drivers/served-cloud.js';
 import { type RunningEmulator, startEmulator } from './index.js';
 import { driverNames, places } from './sweep/emulated-cloud.js';
+import { half } from '../fixtures/seed.js';
 
 const base = '/v1/namespaces/default';
 const secret = 'the-token-of-a-dead-credential';
@@ -22,7 +23,11 @@ const scenarios = [
   { provider: 'cloud4', adoptsOffline: false, refused: /GET \S+\/disks\/\S+: 401 in \d+ ms/ },
 ] as const;
 
-for (const { provider, adoptsOffline, refused } of scenarios)
+for (const { provider, adoptsOffline, refused } of half(
+  'nodes with a revoked credential',
+  scenarios,
+  (scenario) => scenario.provider,
+))
   describe(`a node of ${driverNames[provider]} that starts with a revoked credential`, function () {
     this.timeout(300_000);
     let home: string;

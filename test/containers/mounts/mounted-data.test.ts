@@ -7,15 +7,18 @@ import { readMountTable } from '@kedge/driver-sdk';
 import { eventually } from 'kedge/testing';
 import { TestDaemon } from '../../acceptance/daemon.js';
 import { busyboxImage, RealEngine, requireEngine } from '../engine.js';
+import { half } from '../../fixtures/seed.js';
 
 const base = '/v1/namespaces/default';
 /** Uid of a user of the node that has no rights to the files. */
 const stranger = 54_321;
 
-for (const [who, uid] of [
-  ['root', 0],
-  ['an ordinary user', 12_345],
-] as const)
+const users = [
+  { who: 'root', uid: 0 },
+  { who: 'an ordinary user', uid: 12_345 },
+] as const;
+
+for (const { who, uid } of half('mounted data of containers', users, (user) => user.who))
   describe(`secretMounts and configmapMounts of containers under a kedged of ${who}`, function () {
     this.timeout(300_000);
     let engine: RealEngine;
