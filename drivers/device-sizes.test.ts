@@ -19,11 +19,11 @@ async function mount(bytes: bigint, sizeBytes: bigint, mayFormat: boolean): Prom
   const done: string[] = [];
   const host = {
     ...nodeHost((command, args) => {
-      const said = (stdout: string) => Promise.resolve({ exitCode: 0, stdout, stderr: '' });
-      if (args.includes('--getsize64')) return said(`${bytes}\n`);
-      if (command === 'blkid') return said('TYPE=xfs\n');
+      const resultOf = (stdout: string) => Promise.resolve({ exitCode: 0, stdout, stderr: '' });
+      if (args.includes('--getsize64')) return resultOf(`${bytes}\n`);
+      if (command === 'blkid') return resultOf('TYPE=xfs\n');
       done.push(command);
-      return said('');
+      return resultOf('');
     }),
     mounts: () => Promise.resolve([]),
     hasFileSystem: () => Promise.resolve(false),

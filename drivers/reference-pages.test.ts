@@ -72,16 +72,16 @@ function cells(text: string): readonly (readonly string[])[] {
 
 /** Key, whether it is required, and values of each parameter, as the driver validates them. */
 function parametersOf(driver: Driver): readonly (readonly string[])[] {
-  const told = (parameters: Readonly<Record<string, string>>) =>
+  const violationsOf = (parameters: Readonly<Record<string, string>>) =>
     driver.validateParameters(parameters, { level: 'volume' });
-  const [unknown] = told({ 'no-parameter': 'x' }).filter(({ key }) => key === 'no-parameter');
+  const [unknown] = violationsOf({ 'no-parameter': 'x' }).filter(({ key }) => key === 'no-parameter');
   const keys = /its parameters: (.*)$/.exec(unknown?.description ?? '')?.[1]?.split(', ') ?? [];
-  const required = told({}).map(({ key }) => key);
+  const required = violationsOf({}).map(({ key }) => key);
   const { sensitiveParameters } = driver.capabilities();
   const isNumber = (key: string): boolean =>
-    told({ [key]: 'none' }).some((one) => one.key === key && /whole number/.test(one.description));
+    violationsOf({ [key]: 'none' }).some((one) => one.key === key && /whole number/.test(one.description));
   return keys.map((key) => {
-    const judged = told({ [key]: '(none of them)' }).filter((one) => one.key === key);
+    const judged = violationsOf({ [key]: '(none of them)' }).filter((one) => one.key === key);
     const values = judged
       .map(({ description }) => /use one of (.*)$/.exec(description)?.[1])
       .find((found) => found !== undefined);

@@ -291,7 +291,7 @@ describe('types from one kind', () => {
     };
     const gone = (tombstone: Tombstone<Lamp>): string =>
       tombstone.known ? tombstone.object.room : `perhaps ${tombstone.object.room}`;
-    const told = (result: Result): number => {
+    const delayOf = (result: Result): number => {
       // @ts-expect-error only one of them has a delay
       void result.delayMs;
       switch (result.type) {
@@ -307,7 +307,7 @@ describe('types from one kind', () => {
           return result.reason.length;
       }
     };
-    expect([event, gone, told].every((f) => typeof f === 'function')).to.equal(true);
+    expect([event, gone, delayOf].every((f) => typeof f === 'function')).to.equal(true);
   });
 
   it('a reconciler of objects gets the object type of the kind, and txn only with a store', async () => {

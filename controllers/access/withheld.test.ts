@@ -98,7 +98,7 @@ describe('a status write of a node for a volume whose data is on it', () => {
       'conditions',
     ]);
     const waits = { conditions: [condition('Deleted', 'False')], metadata: deleting };
-    expect(ofVolume(waits, done), 'told, not asked').to.deep.equal(['conditions']);
+    expect(ofVolume(waits, done), 'reported without a request').to.deep.equal(['conditions']);
     expect(ofVolume({}, asked), 'asks itself').to.deep.equal(['dataDeletion']);
     expect(ofSnapshot({ status: 'Deleting', metadata: deleting }, done)).to.deep.equal([]);
     expect(ofSnapshot({ ...waits, status: 'Ready' }, done)).to.deep.equal(['conditions']);

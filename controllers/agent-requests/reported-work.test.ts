@@ -10,8 +10,8 @@ describe('the work of an agent', () => {
     let finish: (result: JsonObject) => void = () => undefined;
     const answers: JsonObject[] = [];
     const reading = (async () => {
-      for await (const answer of reported(clock, (told) => {
-        onText = told;
+      for await (const answer of reported(clock, (listener) => {
+        onText = listener;
         return new Promise((resolve) => {
           finish = resolve;
         });

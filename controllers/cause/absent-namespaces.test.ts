@@ -17,8 +17,8 @@ const volume: Volume = {
     ...{ call: 'provision', startedAt: '', nextTryAt: '', outcome: 'InvalidParameters', message },
   },
 };
-const waits = (told: string, reason: string) => ({
-  ...{ type: 'VolumesReady', status: 'False', reason, message: told, lastTransitionAt: '' },
+const waits = (text: string, reason: string) => ({
+  ...{ type: 'VolumesReady', status: 'False', reason, message: text, lastTransitionAt: '' },
 });
 const instance: Instance = {
   ...{ name: 'web-0', namespace: 'default', service: 'web', ordinal: 0, metadata },

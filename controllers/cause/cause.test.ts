@@ -59,7 +59,7 @@ const serviceWith = (object: Service, instances: readonly Instance[], volumes: r
   causeOf({ kind: 'Service', object }, world(volumes, instances));
 const instanceWith = (object: Instance, volumes: readonly Volume[]) =>
   causeOf({ kind: 'Instance', object }, world(volumes));
-const told = (cause: Cause | undefined) =>
+const summaryOf = (cause: Cause | undefined) =>
   cause && { object: cause.object, message: cause.message, path: cause.path.join(' > ') };
 
 describe('the cause of an object that is not ready', () => {
@@ -67,11 +67,11 @@ describe('the cause of an object that is not ready', () => {
     const refused = volume({ conditions: [unmet('Provisioned', 'class c does not exist')] });
     const cause = { object: 'Volume infra/v', message: 'class c does not exist' };
     const path = 'Instance default/s-0 > Volume infra/v';
-    expect(told(serviceWith(service, [instance()], [refused]))).to.deep.equal({
+    expect(summaryOf(serviceWith(service, [instance()], [refused]))).to.deep.equal({
       ...cause,
       path: `Service default/s > ${path}`,
     });
-    expect(told(instanceWith(instance(), [refused]))).to.deep.equal({ ...cause, path });
+    expect(summaryOf(instanceWith(instance(), [refused]))).to.deep.equal({ ...cause, path });
   });
 
   it('is the snapshot from which a volume is restored', () => {
@@ -98,7 +98,7 @@ describe('the cause of an object that is not ready', () => {
     };
     const usable = volume({ status: 'Available' });
     const ofVolume = (object: Volume, ...instances: readonly Instance[]) =>
-      told(causeOf({ kind: 'Volume', object }, world([object], instances)));
+      summaryOf(causeOf({ kind: 'Volume', object }, world([object], instances)));
 
     it('is that of an instance that can not use the volume, after that of the volume itself', () => {
       const path = 'Volume infra/v > Instance default/s-0';
@@ -153,7 +153,7 @@ describe('the cause of an object that is not ready', () => {
       const lastOperation = { ...operation, call: 'restore', message: 'not permitted' };
       const restored = volume({ source: { snapshot: 'copy' }, lastOperation });
       const ofCopy = (...volumes: readonly Volume[]) =>
-        told(causeOf({ kind: 'Snapshot', object: copy }, { ...world(volumes), snapshots: [copy] }));
+        summaryOf(causeOf({ kind: 'Snapshot', object: copy }, { ...world(volumes), snapshots: [copy] }));
       expect(ofCopy(restored)).to.deep.equal({
         ...{ object: 'Volume infra/v', message: 'not permitted' },
         path: 'Snapshot infra/copy > Volume infra/v',

@@ -35,7 +35,7 @@ const eventsOf = (uid: string, ...ends: readonly `${string} ${'refused' | 'succe
       reason: isRefused ? 'ReconcileRefused' : 'Reconciled',
     };
   });
-const told = (subject: Subject, events: ReturnType<typeof eventsOf>) => {
+const explanationOf = (subject: Subject, events: ReturnType<typeof eventsOf>) => {
   const found = explain(subject, world, events);
   return found && `${found.path.join(' > ')}: ${found.message}`;
 };
@@ -44,28 +44,28 @@ const ofInstance = { kind: 'Instance', object: instance } as const;
 describe('a reconcile that is refused again and again', () => {
   it('is the cause of an object whose status is settled, with a remedy', () => {
     const refusal = eventsOf('i', 'agent refused');
-    expect(told(ofInstance, refusal)).to.equal('Instance default/web-0: agent refused');
+    expect(explanationOf(ofInstance, refusal)).to.equal('Instance default/web-0: agent refused');
     const { reason, remedy } = explain(ofInstance, world, refusal) ?? {};
     expect(reason).to.equal('ReconcileRefused');
     expect(remedy?.command).to.equal('kedge scale service/web -n default --replicas 0');
     const ofVolume = { kind: 'Volume', object: volume } as const;
-    expect(told(ofVolume, eventsOf('v', 'volume refused'))).to.contain('volume refused');
+    expect(explanationOf(ofVolume, eventsOf('v', 'volume refused'))).to.contain('volume refused');
   });
 
   it('is the cause of a service, through its instance', () => {
-    expect(told({ kind: 'Service', object: service }, eventsOf('i', 'agent refused'))).to.equal(
+    expect(explanationOf({ kind: 'Service', object: service }, eventsOf('i', 'agent refused'))).to.equal(
       'Service default/web > Instance default/web-0: agent refused',
     );
   });
 
   it('is none after its end, and none of another object of that name', () => {
-    expect(told(ofInstance, eventsOf('i', 'agent succeeded', 'agent refused'))).to.equal(undefined);
-    expect(told(ofInstance, eventsOf('earlier', 'agent refused'))).to.equal(undefined);
+    expect(explanationOf(ofInstance, eventsOf('i', 'agent succeeded', 'agent refused'))).to.equal(undefined);
+    expect(explanationOf(ofInstance, eventsOf('earlier', 'agent refused'))).to.equal(undefined);
   });
 
   it('ends for one of two controllers alone', () => {
     const both = eventsOf('i', 'one succeeded', 'other refused', 'one refused');
-    expect(told(ofInstance, both)).to.contain('other refused');
+    expect(explanationOf(ofInstance, both)).to.contain('other refused');
   });
 
   it('precedes a recorded wait of the same object, and follows another cause', () => {
@@ -74,14 +74,14 @@ describe('a reconcile that is refused again and again', () => {
       object: { ...instance, conditions: [condition('Ready', 'False', reason)] },
     });
     const refusal = eventsOf('i', 'agent refused');
-    expect(told(recorded('Starting'), refusal)).to.contain('agent refused');
-    expect(told(recorded('ImagePullFailed'), refusal)).to.contain('as recorded');
+    expect(explanationOf(recorded('Starting'), refusal)).to.contain('agent refused');
+    expect(explanationOf(recorded('ImagePullFailed'), refusal)).to.contain('as recorded');
   });
 
   it('leaves other warnings of a settled object out, because they may have ended', () => {
     const warned = eventsOf('i', 'agent refused').map((one) => ({ ...one, reason: 'Unhealthy' }));
-    expect(told(ofInstance, warned)).to.equal(undefined);
+    expect(explanationOf(ofInstance, warned)).to.equal(undefined);
     const pending = { ...ofInstance, object: { ...instance, status: 'Pending', conditions: [] } };
-    expect(told(pending as Subject, warned)).to.contain('agent refused');
+    expect(explanationOf(pending as Subject, warned)).to.contain('agent refused');
   });
 });

@@ -94,7 +94,7 @@ describe('a reconcile of a volume that is refused', () => {
     await world.restart();
     await settle();
     const [, end] = await recorded();
-    expect(end?.count, 'told once').to.equal(1);
+    expect(end?.count, 'reported once').to.equal(1);
   });
 
   it('is no event for conflicts, and while the store does not answer', async () => {

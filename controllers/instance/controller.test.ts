@@ -123,9 +123,9 @@ describe('instances and volumes on a node', () => {
     await clock.advance(45_000);
     expect((await node())?.status).to.equal('NotReady');
     expect(await instance()).to.include({ status: 'Unknown' });
-    const told = findCondition((await instance())?.conditions, 'Ready');
-    expect(told?.reason).to.equal('NodeSilent');
-    expect(told?.message)
+    const ready = findCondition((await instance())?.conditions, 'Ready');
+    expect(ready?.reason).to.equal('NodeSilent');
+    expect(ready?.message)
       .to.contain('is on node n, which has sent no heartbeat since 2026')
       .and.to.contain('start kedged on it')
       .and.to.contain('kedge delete node n');

@@ -156,8 +156,8 @@ describe('a namespace that is being deleted', () => {
     for (const name of ['a', 'b', 'c']) await createVolume({ status: 'Available' }, name);
     await deleteNamespace();
     await settle();
-    const told = await remaining();
-    expect(told?.message).to.contain('and 1 more');
+    const remainder = await remaining();
+    expect(remainder?.message).to.contain('and 1 more');
     for (const name of ['a', 'b', 'c']) await finish(name);
     expect((await remaining())?.message).to.equal(
       `waits for the deletion of its objects: Volume "v" is Failed: ${failureMessage}`,
@@ -178,9 +178,9 @@ describe('a namespace that is being deleted', () => {
     const lastOperation = { ...call, outcome: 'Internal', message: 'the disk does not answer' };
     await createVolume({ status: 'Available', conditions, lastOperation }, 'w');
     await deleteNamespace();
-    const told = (await remaining())?.message;
-    expect(told).to.contain(`Volume "v" is Available: ${message}`);
-    expect(told).to.contain(`Volume "w" is Available: ${message}; the disk does not answer`);
+    const text = (await remaining())?.message;
+    expect(text).to.contain(`Volume "v" is Available: ${message}`);
+    expect(text).to.contain(`Volume "w" is Available: ${message}; the disk does not answer`);
   });
 
   it('is kept while an object is created in it at the same time, and deletes that too', async () => {

@@ -52,10 +52,10 @@ describe('an instance with a volume that is not provisioned yet', () => {
       volume: { namespace: 'a', name: 'w', handle: 'h', topology: { [region]: 'nyc1' } },
       storageClass: undefined,
     };
-    const told = reason(many, unprovisioned({ region: 'fra1' }), provisioned);
-    expect(told).to.contain('node "m0" has svc.io/region=fra1, for volume a/w');
-    expect(told.match(/node "/g)).to.have.length(8);
-    expect(told).to.contain('3 more nodes');
+    const message = reason(many, unprovisioned({ region: 'fra1' }), provisioned);
+    expect(message).to.contain('node "m0" has svc.io/region=fra1, for volume a/w');
+    expect(message.match(/node "/g)).to.have.length(8);
+    expect(message).to.contain('3 more nodes');
   });
 
   it('waits for the value of a reference, which the topology of the volume contains after its start', () => {

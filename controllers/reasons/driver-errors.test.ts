@@ -29,7 +29,7 @@ describe('the remedy of an error of a driver', () => {
   });
 
   it('that the node does not permit is not a credential: it needs root, or a command of root', () => {
-    const told = (message: string) =>
+    const remedyFor = (message: string) =>
       driverErrors.PermissionDenied.remedy({
         ...{
           kind: 'Volume',
@@ -39,21 +39,21 @@ describe('the remedy of an error of a driver', () => {
         },
       });
     expect(
-      told('backing "image" needs a kedged that runs as root; use backing "directory" otherwise'),
+      remedyFor('backing "image" needs a kedged that runs as root; use backing "directory" otherwise'),
     ).to.include({
       ...{ type: 'wait', waitsFor: 'kedged on its node to run as root' },
       // Not a deletion: the volume may have data.
       command: 'kedge volume explain volume/v -n default',
     });
     expect(
-      told(
+      remedyFor(
         `/v has files of other users, which kedged may not remove; type: sudo rm -rf '/v b/${uid}'`,
       ),
     ).to.include({ type: 'run', command: `sudo rm -rf '/v b/${uid}'` });
     // Not what another agent wrote into its message.
     for (const other of ['/home', `/v/$(id)/${uid}`, `/v;id;/${uid}`, `'/v'$(id)'/${uid}'`])
-      expect(told(`type: sudo rm -rf ${other}`).command, other).not.to.contain('rm');
-    expect(told('read only token')).to.include({ command: 'kedge edit storageclass/c' });
+      expect(remedyFor(`type: sudo rm -rf ${other}`).command, other).not.to.contain('rm');
+    expect(remedyFor('read only token')).to.include({ command: 'kedge edit storageclass/c' });
   });
 
   it('whose package is missing is no other command that a message has', () => {
@@ -99,47 +99,47 @@ describe('the remedy of an error of a driver', () => {
       accessKeyId: 'secret:aws.clouds.svc/id',
       secretAccessKey: 'secret:aws.clouds.svc/key',
     };
-    const told = (more: Partial<Volume>) =>
+    const remedyOf = (more: Partial<Volume>) =>
       driverErrors.CredentialsRejected.remedy({
         ...{ kind: 'Volume', message: 'AuthFailure', world: emptyWorld },
         object: volume({ driver: 'd', driverParameters: parameters, ...more }),
       });
-    expect(told({}).command).to.equal(
+    expect(remedyOf({}).command).to.equal(
       `kedge patch secret/aws -n clouds --patch '{"data":{"id":"VALUE","key":"VALUE"}}'`,
     );
     const end = `kedge patch volume/v -n default --patch '{"reclaimPolicy":"retain"}'`;
-    expect(told({}).text).not.to.contain(end);
-    expect(told({ metadata: { ...metadata, deletionRequestedAt: 'now' } }).text).to.contain(end);
+    expect(remedyOf({}).text).not.to.contain(end);
+    expect(remedyOf({ metadata: { ...metadata, deletionRequestedAt: 'now' } }).text).to.contain(end);
   });
 
   it('of a deletion that waits for the provider is no policy if the volume has no handle', () => {
-    const told = (handle: string) =>
+    const commandFor = (handle: string) =>
       driverErrors.Unavailable.remedy({
         ...{ kind: 'Volume', message: 'no answer', world: emptyWorld },
         object: volume({ handle, metadata: { ...metadata, deletionRequestedAt: 'now' } }),
       }).command;
-    expect(told('')).to.equal('kedge delete volume/v -n default');
-    expect(told('h')).to.contain('"reclaimPolicy":"retain"');
+    expect(commandFor('')).to.equal('kedge delete volume/v -n default');
+    expect(commandFor('h')).to.contain('"reclaimPolicy":"retain"');
   });
 
   it('that refuses the parameters of a volume of unknown outcome is to change them where they are', () => {
-    const told = (more: Partial<Volume>) =>
+    const remedyOf = (more: Partial<Volume>) =>
       driverErrors.InvalidParameters.remedy({
         ...{ kind: 'Volume', object: volume({ status: 'Stalled', ...more }) },
         ...{ message: 'parameter region: "old1" does not exist', world: emptyWorld },
       });
-    expect(told({})).to.include({ type: 'set', command: 'kedge edit storageclass/c' });
-    expect(told({ parameters: { region: 'old1' } })).to.include({
+    expect(remedyOf({})).to.include({ type: 'set', command: 'kedge edit storageclass/c' });
+    expect(remedyOf({ parameters: { region: 'old1' } })).to.include({
       ...{ type: 'set', command: 'kedge edit volume/v -n default' },
     });
     // A provisioned volume keeps its own parameters; those of its class are the live ones.
     const own = { parameters: { region: 'old1' } };
-    expect(told({ handle: 'h', ...own }).type).to.equal('wait');
-    expect(told({ handle: 'h' })).to.include({ type: 'set', command: 'kedge edit storageclass/c' });
+    expect(remedyOf({ handle: 'h', ...own }).type).to.equal('wait');
+    expect(remedyOf({ handle: 'h' })).to.include({ type: 'set', command: 'kedge edit storageclass/c' });
   });
 
   it('that refuses the parameters of a failed volume is to change them where they are given', () => {
-    const told = (message: string, parameters: Readonly<Record<string, string>> = {}) =>
+    const remedyFor = (message: string, parameters: Readonly<Record<string, string>> = {}) =>
       driverErrors.InvalidParameters.remedy({
         ...{ kind: 'Volume', object: volume({ status: 'Failed', parameters }), message },
         world: emptyWorld,
@@ -151,19 +151,19 @@ describe('the remedy of an error of a driver', () => {
       'the provider refused it: invalid region; set parameter region to the slug of a region',
       'set parameter location to a location, or set parameter region to one if the alias is given',
     ]) {
-      expect(told(message).command, message).to.equal(ofClass);
-      expect(told(message, { fsType: 'xfs' }).command, message).to.equal(ofClass);
-      expect(told(message, own).command, message).to.equal(ofVolume);
+      expect(remedyFor(message).command, message).to.equal(ofClass);
+      expect(remedyFor(message, { fsType: 'xfs' }).command, message).to.equal(ofClass);
+      expect(remedyFor(message, own).command, message).to.equal(ofVolume);
       // The other place is named too: a message may be about the size.
-      expect(told(message).text, message).to.contain(ofVolume);
-      expect(told(message, own).text, message).to.contain(ofClass);
+      expect(remedyFor(message).text, message).to.contain(ofVolume);
+      expect(remedyFor(message, own).text, message).to.contain(ofClass);
     }
-    expect(told('no words about a parameter').command).to.equal(ofClass);
-    expect(told('no words about a parameter', own).command).to.equal(ofVolume);
+    expect(remedyFor('no words about a parameter').command).to.equal(ofClass);
+    expect(remedyFor('no words about a parameter', own).command).to.equal(ofVolume);
   });
 
   it('that refuses to delete a volume is to correct its parameters, or to remove it without a deletion', () => {
-    const told = (more: Partial<Volume>) =>
+    const remedyOf = (more: Partial<Volume>) =>
       driverErrors.InvalidParameters.remedy({
         ...{ kind: 'Volume', message: 'parameter region: "old1" does not exist' },
         object: volume({
@@ -173,12 +173,12 @@ describe('the remedy of an error of a driver', () => {
         world: emptyWorld,
       });
     const retain = `kedge patch volume/v -n default --patch '{"reclaimPolicy":"retain"}'`;
-    expect(told({})).to.include({ type: 'set', command: 'kedge edit storageclass/c' });
-    expect(told({}).text).to.contain(`or remove the object without a deletion: ${retain}`);
-    expect(told({ parameters: { region: 'old1' } }).command).to.equal(
+    expect(remedyOf({})).to.include({ type: 'set', command: 'kedge edit storageclass/c' });
+    expect(remedyOf({}).text).to.contain(`or remove the object without a deletion: ${retain}`);
+    expect(remedyOf({ parameters: { region: 'old1' } }).command).to.equal(
       'kedge edit volume/v -n default',
     );
-    expect(told({ handle: 'h' })).to.include({ type: 'run', command: retain });
+    expect(remedyOf({ handle: 'h' })).to.include({ type: 'run', command: retain });
   });
 
   it('that refuses to delete a snapshot is to remove it without a deletion', () => {
@@ -203,7 +203,7 @@ describe('the remedy of an error of a driver', () => {
       ...{ ...captured, namespace: 'default', name: 's', storageClassName: 'c' },
       ...{ source: { volume: 'v' }, metadata },
     };
-    const told = (world: Partial<typeof emptyWorld>) =>
+    const commandsIn = (world: Partial<typeof emptyWorld>) =>
       (
         [
           { kind: 'Volume', object },
@@ -219,14 +219,14 @@ describe('the remedy of an error of a driver', () => {
       `kedge patch secret/${name} -n default --patch '{"data":{"key":"VALUE"}}'`;
     const both = (command: string): readonly string[] => [command, command];
     const moved = classOf('d', { token: 'secret:second/key' });
-    expect(told({ storageClasses: moved })).to.deep.equal(both(patch('second')));
-    expect(told({ storageClasses: classOf('d', { token: 'literal' }) })).to.deep.equal(
+    expect(commandsIn({ storageClasses: moved })).to.deep.equal(both(patch('second')));
+    expect(commandsIn({ storageClasses: classOf('d', { token: 'literal' }) })).to.deep.equal(
       both('kedge edit storageclass/c'),
     );
-    expect(told({})).to.deep.equal(both(patch('first')));
-    expect(told({ storageClasses: classOf('other', {}) })).to.deep.equal(both(patch('first')));
+    expect(commandsIn({})).to.deep.equal(both(patch('first')));
+    expect(commandsIn({ storageClasses: classOf('other', {}) })).to.deep.equal(both(patch('first')));
     const own = volume({ parameters: { token: 'secret:own/key' } });
-    const [, ofCopy] = told({ storageClasses: moved, volumes: [own] });
+    const [, ofCopy] = commandsIn({ storageClasses: moved, volumes: [own] });
     expect(ofCopy).to.equal(patch('own'));
   });
 
@@ -242,7 +242,7 @@ describe('the remedy of an error of a driver', () => {
       ...{ source: { volume: 'v' }, sourceUid: 'u', ownParameters: ['apiToken'], metadata },
       ...more,
     });
-    const told = (
+    const remedyOf = (
       subject:
         | { readonly kind: 'Volume'; readonly object: Volume }
         | { readonly kind: 'Snapshot'; readonly object: Snapshot },
@@ -267,26 +267,26 @@ describe('the remedy of an error of a driver', () => {
         parameters: { apiToken: 'secret:of-another/key' },
       });
       for (const volumes of [[], [other]])
-        expect(told({ kind: 'Snapshot', object }, volumes).command).to.equal(patch('own'));
+        expect(remedyOf({ kind: 'Snapshot', object }, volumes).command).to.equal(patch('own'));
     });
 
     it('is to edit the volume if it is no secret', () => {
       const parameters = { accessKeyId: 'AKIA', secretAccessKey: '********' };
       const source = volume({ parameters, driver: 'd', driverParameters: parameters });
       const edit = 'kedge edit volume/v -n default';
-      expect(told({ kind: 'Volume', object: source }).command).to.equal(edit);
+      expect(remedyOf({ kind: 'Volume', object: source }).command).to.equal(edit);
       const ownParameters = Object.keys(parameters);
       const object = copyWith({ driver: 'd', driverParameters: parameters, ownParameters });
-      expect(told({ kind: 'Snapshot', object }, [source]).command).to.equal(edit);
+      expect(remedyOf({ kind: 'Snapshot', object }, [source]).command).to.equal(edit);
     });
 
     it('is policy retain for a deleted snapshot, and no secret, if neither a secret nor the volume has it', () => {
       const of = { driverParameters: { apiToken: '********' } };
-      const waiting = told({ kind: 'Snapshot', object: copyWith(of) });
+      const waiting = remedyOf({ kind: 'Snapshot', object: copyWith(of) });
       expect(waiting.command).to.not.contain('storageclass').and.not.contain('secret');
       const deletionRequestedAt = 'now';
       const object = copyWith({ ...of, metadata: { ...metadata, deletionRequestedAt } });
-      expect(told({ kind: 'Snapshot', object }).command).to.equal(
+      expect(remedyOf({ kind: 'Snapshot', object }).command).to.equal(
         `kedge patch snapshot/s -n default --patch '{"reclaimPolicy":"retain"}'`,
       );
     });
@@ -300,27 +300,27 @@ describe('the remedy of an error of a driver', () => {
           parameters: { apiToken: 'secret:own/key' },
         },
       });
-      expect(told({ kind: 'Volume', object }, [], []).command).to.equal(patch('own'));
+      expect(remedyOf({ kind: 'Volume', object }, [], []).command).to.equal(patch('own'));
     });
 
     it('is that of the class if the volume has other parameters alone, and apiToken before its legacy form', () => {
       const object = volume({ driver: 'cloud1-volume', parameters: { fsType: 'xfs' } });
-      expect(told({ kind: 'Volume', object }).command).to.equal(patch('class'));
+      expect(remedyOf({ kind: 'Volume', object }).command).to.equal(patch('class'));
       const parameters = { apiTokenSecretRef: 'clouds/legacy', apiToken: 'secret:new/key' };
       const both = storageClasses.map((one) => ({ ...one, parameters }));
-      expect(told({ kind: 'Volume', object }, [], both).command).to.equal(patch('new'));
+      expect(remedyOf({ kind: 'Volume', object }, [], both).command).to.equal(patch('new'));
       const legacy = both.map((one) => ({
         ...one,
         parameters: { apiTokenSecretRef: 'clouds/legacy' },
       }));
-      expect(told({ kind: 'Volume', object }, [], legacy).command).to.equal(
+      expect(remedyOf({ kind: 'Volume', object }, [], legacy).command).to.equal(
         patch('legacy', 'clouds', 'token'),
       );
       const literal = both.map((one) => ({
         ...one,
         parameters: { ...parameters, apiToken: '********' },
       }));
-      expect(told({ kind: 'Volume', object }, [], literal).command).to.equal(
+      expect(remedyOf({ kind: 'Volume', object }, [], literal).command).to.equal(
         'kedge edit storageclass/c',
       );
     });
@@ -336,16 +336,16 @@ describe('the remedy of an error of a driver', () => {
       const object = volume({ driver: 'd', status: 'Failed', ...more });
       const message = 'parameter key: the value is not JSON; set it to a secret reference';
       const world = { ...emptyWorld, storageClasses };
-      const told = driverErrors.InvalidParameters.remedy({
+      const remedy = driverErrors.InvalidParameters.remedy({
         ...{ kind: 'Volume', object, message, world },
       });
       const command = `kedge patch secret/account -n default --patch '{"data":{"json":"VALUE"}}'`;
-      expect(told).to.include({ type: 'set', command });
+      expect(remedy).to.include({ type: 'set', command });
     }
   });
 
   it('about a volume with data is never to delete it', () => {
-    const told = (kind: 'InvalidParameters' | 'Unavailable' | 'Timeout', more: Partial<Volume>) =>
+    const commandFor = (kind: 'InvalidParameters' | 'Unavailable' | 'Timeout', more: Partial<Volume>) =>
       driverErrors[kind].remedy({
         ...{
           kind: 'Volume',
@@ -356,11 +356,11 @@ describe('the remedy of an error of a driver', () => {
       }).command;
     for (const kind of ['InvalidParameters', 'Unavailable', 'Timeout'] as const)
       for (const status of ['Available', 'Bound', 'Stalled', 'Released'] as const)
-        expect(told(kind, { status })).to.equal('kedge volume explain volume/v -n default');
+        expect(commandFor(kind, { status })).to.equal('kedge volume explain volume/v -n default');
     const growing = { type: 'Resizing', status: 'True', reason: 'Unavailable' } as const;
     const conditions = [{ ...growing, message: 'disk h is named x', lastTransitionAt: '' }];
     const size = { size: '2Gi', sizeBytes: '1073741824', status: 'Available' } as const;
-    expect(told('Unavailable', { ...size, conditions })).to.equal(
+    expect(commandFor('Unavailable', { ...size, conditions })).to.equal(
       `kedge patch volume/v -n default --patch '{"size":"1073741824"}'`,
     );
   });
@@ -379,20 +379,20 @@ describe('the remedy of an error of a driver', () => {
       ...{ ...failed, namespace: 'default', name: 's', storageClassName: 'c' },
       ...{ source: { volume: 'v' }, metadata: deleting },
     };
-    const told = (message: string, world: Partial<typeof emptyWorld>) =>
+    const remedyOf = (message: string, world: Partial<typeof emptyWorld>) =>
       nodeReasons.Finalizing.remedy({
         ...{ kind: 'Namespace', object: { name: 'default', metadata }, message },
         world: { ...emptyWorld, storageClasses, ...world },
       });
     const command = `kedge patch secret/t -n default --patch '{"data":{"key":"VALUE"}}'`;
     const volumes = [volume({ ...failed, metadata: deleting })];
-    expect(told('Volume "v" is Failed', { volumes })).to.include({ type: 'set', command });
-    expect(told('Snapshot "s" is Failed', { snapshots: [copy] })).to.include({ command });
+    expect(remedyOf('Volume "v" is Failed', { volumes })).to.include({ type: 'set', command });
+    expect(remedyOf('Snapshot "s" is Failed', { snapshots: [copy] })).to.include({ command });
     const waiting = [volume({ ...failed, reason: 'Deleting', metadata: deleting })];
-    expect(told('Volume "v" is Available', { volumes: waiting })).to.include({
+    expect(remedyOf('Volume "v" is Available', { volumes: waiting })).to.include({
       command: `kedge patch volume/v -n default --patch '{"reclaimPolicy":"retain"}'`,
     });
-    expect(told('Service "web" is there', {})).to.include({
+    expect(remedyOf('Service "web" is there', {})).to.include({
       command: 'kedge delete service/web -n default',
     });
   });

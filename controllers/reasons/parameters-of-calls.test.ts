@@ -56,7 +56,7 @@ describe('the remedy of a refused parameter of a volume with data', () => {
   const ofClass: StorageClass = {
     ...{ name: 'c', driver: 'd', parameters: {}, reclaimPolicy: 'delete', metadata },
   };
-  const told = (more: Partial<Volume>, storageClasses: readonly StorageClass[] = [ofClass]) => {
+  const remedyOf = (more: Partial<Volume>, storageClasses: readonly StorageClass[] = [ofClass]) => {
     const object: Volume = {
       ...{ namespace: 'default', name: 'v', storageClassName: 'c', size: '1Gi', driver: 'd' },
       ...{ accessMode: 'ReadWriteOnce', status: 'Available', handle: 'h', metadata },
@@ -68,7 +68,7 @@ describe('the remedy of a refused parameter of a volume with data', () => {
 
   it('is its class: it does not continue until that is changed', () => {
     for (const status of ['Available', 'Bound', 'Stalled'] as const)
-      expect(told({ status })).to.include({
+      expect(remedyOf({ status })).to.include({
         ...{ type: 'set', field: 'parameters.region of storage class c' },
         command: 'kedge edit storageclass/c',
       });
@@ -76,7 +76,7 @@ describe('the remedy of a refused parameter of a volume with data', () => {
 
   it("is no class if the volume has it itself, which can't be changed, or if another driver has the class", () => {
     const explain = 'kedge volume explain volume/v -n default';
-    expect(told({ parameters: { region: 'x' } }).command).to.equal(explain);
-    expect(told({}, [{ ...ofClass, driver: 'other' }]).command).to.equal(explain);
+    expect(remedyOf({ parameters: { region: 'x' } }).command).to.equal(explain);
+    expect(remedyOf({}, [{ ...ofClass, driver: 'other' }]).command).to.equal(explain);
   });
 });

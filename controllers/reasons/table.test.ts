@@ -8,12 +8,12 @@ import { emptyWorld } from './world.js';
 describe('the reasons of conditions', () => {
   it('are those of the table: another one does not compile', () => {
     const of = (set: () => unknown) => expect(set()).to.have.lengthOf(1);
-    const told = { type: 'Ready', status: 'False', message: 'm' } as const;
-    of(() => setCondition([], { ...told, reason: 'NoNodeFits' }, ''));
+    const condition = { type: 'Ready', status: 'False', message: 'm' } as const;
+    of(() => setCondition([], { ...condition, reason: 'NoNodeFits' }, ''));
     // @ts-expect-error a reason that the table does not have
-    of(() => setCondition([], { ...told, reason: 'MadeUp' }, ''));
+    of(() => setCondition([], { ...condition, reason: 'MadeUp' }, ''));
     // @ts-expect-error a reason is not any text
-    of(() => setCondition([], { ...told, reason: String('NoNodeFits') }, ''));
+    of(() => setCondition([], { ...condition, reason: String('NoNodeFits') }, ''));
   });
 
   it('have a remedy if a condition is not met: without one they do not compile', () => {

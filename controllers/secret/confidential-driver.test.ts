@@ -62,11 +62,11 @@ describe('redaction', () => {
 
   it('keeps the kind of an error, and drops its cause', () => {
     const cause = new Error('/srv/hidden');
-    const told = redaction.error(
+    const redacted = redaction.error(
       new DriverError('Throttled', 'at /srv/hidden', { cause, retryAfterMs: 5 }),
     ) as DriverError;
-    expect(told).to.include({ kind: 'Throttled', message: `at ${mask}`, retryAfterMs: 5 });
-    expect(told.cause).to.equal(undefined);
+    expect(redacted).to.include({ kind: 'Throttled', message: `at ${mask}`, retryAfterMs: 5 });
+    expect(redacted.cause).to.equal(undefined);
     const facts = { retryElsewhere: true, limit: 7, requestId: 'r', remedy: 'wait' };
     expect(redaction.error(new DriverError('QuotaExceeded', 'full', facts))).to.include(facts);
     expect(redaction.error(new Error('ENOENT /srv/hidden'))).to.include({

@@ -10,21 +10,21 @@ const withFiles = (...paths: string[]): Service =>
       { name: 'c', mountPath: '/c', items: paths.map((path) => ({ key: 'k', path })) },
     ],
   }) as unknown as Service;
-const told = (...paths: string[]): readonly string[] =>
+const violations = (...paths: string[]): readonly string[] =>
   mountViolations(withFiles(...paths)).map(({ field, description }) => `${field}: ${description}`);
 
 describe('files of a mounted configmap', () => {
   const at = (n: number): string => `configmapMounts[0].items[${n}].path`;
 
   it('each have a different path', () => {
-    expect(told('a', 'b', 'a')).to.deep.equal([`${at(2)}: "a" is used twice`]);
-    expect(told('a/b', 'a/c', 'a/b')).to.deep.equal([`${at(2)}: "a/b" is used twice`]);
-    expect(told('a/b', 'a/c', 'ab', 'a/bc', 'b/a')).to.deep.equal([]);
+    expect(violations('a', 'b', 'a')).to.deep.equal([`${at(2)}: "a" is used twice`]);
+    expect(violations('a/b', 'a/c', 'a/b')).to.deep.equal([`${at(2)}: "a/b" is used twice`]);
+    expect(violations('a/b', 'a/c', 'ab', 'a/bc', 'b/a')).to.deep.equal([]);
   });
 
   it('are not in the place of a folder of another, in either order', () => {
-    expect(told('a', 'a/b/c')).to.deep.equal([`${at(1)}: "a/b/c" conflicts with the file "a"`]);
-    expect(told('a/b/c', 'x', 'a/b')).to.deep.equal([
+    expect(violations('a', 'a/b/c')).to.deep.equal([`${at(1)}: "a/b/c" conflicts with the file "a"`]);
+    expect(violations('a/b/c', 'x', 'a/b')).to.deep.equal([
       `${at(2)}: "a/b" conflicts with the file "a/b/c"`,
     ]);
   });
@@ -41,7 +41,7 @@ describe('files of a mounted configmap', () => {
       },
     });
     try {
-      expect(told(...Array.from({ length: 1_000 }, (_, n) => `f${n}`))).to.deep.equal([]);
+      expect(violations(...Array.from({ length: 1_000 }, (_, n) => `f${n}`))).to.deep.equal([]);
     } finally {
       Object.defineProperty(String.prototype, 'startsWith', startsWith);
     }

@@ -38,9 +38,9 @@ describe('a snapshot that was never created', () => {
 
   it('is reported with its failure and the remedy by the volume that waits for it', async () => {
     await world.createVolume({ name: 'copy', source: { snapshot: 's' } });
-    const told = findCondition((await world.volume('copy'))?.conditions, 'Provisioned');
-    expect(told?.reason).to.equal('SnapshotNotReady');
-    expect(told?.message)
+    const condition = findCondition((await world.volume('copy'))?.conditions, 'Provisioned');
+    expect(condition?.reason).to.equal('SnapshotNotReady');
+    expect(condition?.message)
       .to.contain('snapshot "default/s" is Failed: InvalidParameters')
       .and.to.contain('secret default/token does not exist')
       .and.to.contain('then: kedge snapshot retry s -n default; or delete this volume');
@@ -67,8 +67,8 @@ describe('a snapshot that was never created', () => {
     await world.clock.advance(60_000);
     const { status, conditions } = (await snapshot())!;
     expect(status).to.equal('Pending');
-    const told = findCondition(conditions, 'Ready');
-    expect(told?.message).to.contain('does not exist any more; delete this snapshot');
+    const condition = findCondition(conditions, 'Ready');
+    expect(condition?.message).to.contain('does not exist any more; delete this snapshot');
     expect(world.driver.calls).to.not.include('createSnapshot');
   });
 
@@ -118,11 +118,11 @@ describe('a snapshot of a volume that was not provisioned', () => {
     await world.createVolume({ parameters: { token: 'secret:token/key' } });
     await world.store.create(snapshots, { ...key, source: { volume: 'v' } });
     await settle();
-    const told = async (): Promise<string | undefined> => {
+    const readyMessage = async (): Promise<string | undefined> => {
       const snapshot = await world.store.get(snapshots, key);
       return findCondition(snapshot?.conditions, 'Ready')?.message;
     };
-    expect(await told()).to.contain('secret default/token does not exist');
+    expect(await readyMessage()).to.contain('secret default/token does not exist');
     await world.writeSecret('token', 'value');
     expect(await world.volume()).to.include({ status: 'Failed', reason: 'PermissionDenied' });
     await world.store.updateStatus(
@@ -131,7 +131,7 @@ describe('a snapshot of a volume that was not provisioned', () => {
       { failureMessage: 'another' },
     );
     await settle();
-    expect(await told()).to.contain('is Failed: another;');
+    expect(await readyMessage()).to.contain('is Failed: another;');
   });
 });
 

@@ -39,11 +39,11 @@ export const allScopes: readonly Scope[] = [
 export function rejectedMessage(
   { status }: Refusal,
   { name, about }: ProviderCall,
-  said: string,
+  description: string,
 ): string {
   const scope = scopes[name];
   const needs = scope ? `; ${name} needs scope ${scope.scope}, for ${scope.needed}` : '';
   const repeated = about === classCalls ? '' : ': the call is repeated with the new token';
   const remedy = `renew the token or add the scope${repeated}`;
-  return `provider rejected credentials: DigitalOcean answered ${status}: ${said}${needs}; ${remedy}`;
+  return `provider rejected credentials: DigitalOcean answered ${status}: ${description}${needs}; ${remedy}`;
 }

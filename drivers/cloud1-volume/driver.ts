@@ -65,8 +65,8 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
         remaining: 'ratelimit-remaining',
         reset: 'ratelimit-reset',
       },
-      messageOf: (refusal, call, said, kind) =>
-        kind === 'CredentialsRejected' ? rejectedMessage(refusal, call, said) : undefined,
+      messageOf: (refusal, call, description, kind) =>
+        kind === 'CredentialsRejected' ? rejectedMessage(refusal, call, description) : undefined,
     },
     settings.providers ?? {},
   );

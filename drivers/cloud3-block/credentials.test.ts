@@ -32,8 +32,8 @@ describe('the credentials of cloud3-block', () => {
 
   it('are in no error and no journal if the provider repeats them: neither the key nor the session token', async () => {
     const driver = driverOver(({ headers }) => {
-      const told = `not valid: ${headers['x-amz-security-token'] ?? ''} ${secretAccessKey}`;
-      return `<Response><Errors><Error><Code>AuthFailure</Code><Message>${told}</Message></Error></Errors></Response>`;
+      const message = `not valid: ${headers['x-amz-security-token'] ?? ''} ${secretAccessKey}`;
+      return `<Response><Errors><Error><Code>AuthFailure</Code><Message>${message}</Message></Error></Errors></Response>`;
     });
     const parameters = {
       ...{ region: 'eu-central-1', accessKeyId: 'AKIATEST', secretAccessKey, sessionToken },
@@ -41,9 +41,9 @@ describe('the credentials of cloud3-block', () => {
     const volume = { uid: 'u-1', namespace: 'default', name: 'data' };
     const request = { volume, parameters, signal, handle: 'vol-1', operations: {} } as never;
     const error: unknown = await driver.observe(request).catch((thrown: unknown) => thrown);
-    const told = inspect([error, driver.recentCalls?.('u-1')], { depth: 9, showHidden: true });
-    expect(told).to.contain('not valid: ***');
-    expect(told).not.to.contain(sessionToken).and.not.to.contain(secretAccessKey);
+    const inspected = inspect([error, driver.recentCalls?.('u-1')], { depth: 9, showHidden: true });
+    expect(inspected).to.contain('not valid: ***');
+    expect(inspected).not.to.contain(sessionToken).and.not.to.contain(secretAccessKey);
   });
 
   it('are missing in a check where the chain of the provider finds none; the endpoint is not reported as ok', async () => {

@@ -48,7 +48,7 @@ const set = create(FileDescriptorSetSchema, {
               typeName: '.shop.Lamp.Inner',
             },
           ],
-          nestedType: [{ name: 'Inner', field: [text('kept', 1, hidden(true)), text('told', 2)] }],
+          nestedType: [{ name: 'Inner', field: [text('kept', 1, hidden(true)), text('shown', 2)] }],
         },
       ],
     }),
@@ -63,7 +63,7 @@ describe('a field with the option kedge.hidden', () => {
   it('is in no message of a registry, at any depth; with the option false it is', () => {
     expect(lamp.fields.map(({ name }) => name)).to.deep.equal(['shown', 'again', 'inner']);
     const inner = schemas.message('shop.Lamp.Inner');
-    expect(inner.fields.map(({ name }) => name)).to.deep.equal(['told']);
+    expect(inner.fields.map(({ name }) => name)).to.deep.equal(['shown']);
   });
 
   it('is neither encoded nor accepted', () => {

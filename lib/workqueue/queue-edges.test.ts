@@ -55,20 +55,20 @@ describe('work queue in edge cases', () => {
   });
 
   it('a groupOf that throws, or returns no string, loses no key and is reported', () => {
-    const told: string[] = [];
+    const faults: string[] = [];
     const queue = new WorkQueue<string>({
       groupOf: (key) => {
         if (key === 'bad') throw new Error('no group');
         return (key === 'odd' ? undefined : key) as string;
       },
-      onGroupFault: (error, key) => told.push(`${key}: ${String(error)}`),
+      onGroupFault: (error, key) => faults.push(`${key}: ${String(error)}`),
     });
     for (const key of ['bad', 'odd', 'good']) queue.add(key);
     queue.add('bad', 5);
     const taken = [queue.tryGet(), queue.tryGet(), queue.tryGet(), queue.tryGet()];
     expect(taken).to.have.members(['bad', 'odd', 'good', undefined]);
-    expect(told[0]).to.equal('bad: Error: no group');
-    expect(told[1]).to.contain('odd: TypeError: groupOf returned undefined');
+    expect(faults[0]).to.equal('bad: Error: no group');
+    expect(faults[1]).to.contain('odd: TypeError: groupOf returned undefined');
   });
 
   it('an unstable groupOf hands no key to two workers', () => {

@@ -89,8 +89,8 @@ describe('a request is parsed once: over gRPC, of every method with a namespace'
 
   for (const method of methods)
     for (const namespace of [undefined, '', 'other']) {
-      const told = namespace === undefined ? 'no namespace' : JSON.stringify(namespace);
-      it(`${method.id} with ${told} acts where it was authorized`, async () => {
+      const described = namespace === undefined ? 'no namespace' : JSON.stringify(namespace);
+      it(`${method.id} with ${described} acts where it was authorized`, async () => {
         const meant = namespace || 'default';
         const given = namespace === undefined ? {} : { namespace };
         await call(method, requestOf(method, { ...given, name: 'thing' }));

@@ -51,9 +51,9 @@ describe('a volume that is being deleted', () => {
 
   it('keeps its policy while its driver may be deleting the data, and reports since when', async () => {
     await begins();
-    const { status, body: told } = await retain();
+    const { status, body: answer } = await retain();
     expect(status).to.equal(412);
-    expect(JSON.stringify(told)).to.contain('DataDeletionBegun').and.to.contain(asked.askedAt);
+    expect(JSON.stringify(answer)).to.contain('DataDeletionBegun').and.to.contain(asked.askedAt);
     expect((await api.store.get(volumes, key))?.reclaimPolicy).to.equal('delete');
     // Writes that do not change the volume, such as a credential, are allowed.
     expect((await api.rest('PUT', `${path}/v`, body)).status).to.equal(200);

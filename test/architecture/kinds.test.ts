@@ -47,10 +47,10 @@ describe('every kind', () => {
       expect(fields).to.include.members(['name', 'labels', 'metadata']);
       // The library's fields of tokens are in no .proto.
       const ofLibrary = ['secretHash', 'subjectUid', 'makerUid'];
-      const untold = [...ofLibrary, ...Object.keys(hiddenFields[kind.kind] ?? {})];
-      expect(fields).to.not.include.any.members(untold);
-      const told = kind.statusFields.filter((f) => !untold.includes(f));
-      expect(fields).to.include.members(told);
+      const hidden = [...ofLibrary, ...Object.keys(hiddenFields[kind.kind] ?? {})];
+      expect(fields).to.not.include.any.members(hidden);
+      const shown = kind.statusFields.filter((f) => !hidden.includes(f));
+      expect(fields).to.include.members(shown);
       if (kind.scope === 'Namespaced') expect(fields).to.include('namespace');
     });
 

@@ -74,13 +74,13 @@ for (const who of users)
     it('gives neither its command nor those of exec a descriptor except the three standard ones', async () => {
       // Shells reserve descriptor 10.
       const find =
-        'for n in 3 4 5 6 7 8 9 11 12 13 14 15; do [ ! -e /proc/self/fd/$n ] || echo $n; done; echo told';
+        'for n in 3 4 5 6 7 8 9 11 12 13 14 15; do [ ! -e /proc/self/fd/$n ] || echo $n; done; echo ready';
       await current.daemon.run(['/bin/sh', '-c', `${find}; exec sleep 600`]);
-      await eventually('its output', async () => (await current.daemon.log()).includes('told'));
-      expect(await current.daemon.log()).to.equal('told\n');
+      await eventually('its output', async () => (await current.daemon.log()).includes('ready'));
+      expect(await current.daemon.log()).to.equal('ready\n');
       for (const terminal of [false, true]) {
         const { output = '' } = await current.daemon.exec(['/bin/sh', '-c', find], terminal);
-        expect(output.trim(), `terminal: ${terminal}`).to.equal('told');
+        expect(output.trim(), `terminal: ${terminal}`).to.equal('ready');
       }
     });
 

@@ -6,7 +6,7 @@ import { BoxDaemon, boxId, type Who } from './box.js';
 
 /** Fields of a process in /proc/self/status. */
 type Status = Readonly<Record<string, string>>;
-const print = ['/bin/sh', '-c', 'cat /proc/self/status; echo told; exec sleep 600'];
+const print = ['/bin/sh', '-c', 'cat /proc/self/status; echo ready; exec sleep 600'];
 /** Sets of capabilities in the kernel's format. */
 const none = '0000000000000000';
 const bindService = '0000000000000400';
@@ -38,7 +38,7 @@ describe('user and capabilities of a process workload', function () {
    */
   async function statusOf(more: Partial<WorkloadSpec>, who: Who = 'root'): Promise<Status> {
     await daemon.run(print, more);
-    await eventually('its status', async () => (await daemon.log()).includes('told'));
+    await eventually('its status', async () => (await daemon.log()).includes('ready'));
     const pick = (text: string): Status => {
       const { Uid, Gid, Groups, NoNewPrivs, CapInh, CapPrm, CapEff, CapBnd, CapAmb } = statusIn(
         text.replaceAll('\r', ''),
@@ -90,9 +90,9 @@ describe('user and capabilities of a process workload', function () {
     await daemon.run([
       '/bin/sh',
       '-c',
-      "trap 'echo ends; exit 3' TERM; echo told; while :; do sleep 1; done",
+      "trap 'echo ends; exit 3' TERM; echo ready; while :; do sleep 1; done",
     ]);
-    await eventually('its output', async () => (await daemon.log()).includes('told'));
+    await eventually('its output', async () => (await daemon.log()).includes('ready'));
     await daemon.succeed({ type: 'requestStop', id: boxId, graceMs: 60_000 });
     expect(await daemon.ended()).to.include({ exitCode: 3, requested: true });
     expect(await daemon.log()).to.contain('ends');

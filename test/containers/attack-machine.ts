@@ -33,8 +33,8 @@ export async function addSetuid(path: string): Promise<void> {
 
 /** Creates a System V object and returns its id. */
 function makeIpc(options: string): string {
-  const said = execFileSync('ipcmk', [...options.split(' '), '-p', '0644']).toString();
-  return /\d+/.exec(said)?.[0] ?? '';
+  const output = execFileSync('ipcmk', [...options.split(' '), '-p', '0644']).toString();
+  return /\d+/.exec(output)?.[0] ?? '';
 }
 
 /** Resources of the machine that no container may reach: a process, listeners, shared memory and System V objects. */

@@ -227,7 +227,7 @@ describe('attacks from containers', function () {
         });
         const user = as === 'user' ? '1000:1000' : '0:0';
         const opened = measure === 'a closed descriptor' ? 'exec 9</machine\n' : '';
-        const said = engine.docker(
+        const output = engine.docker(
           ...['run', '--rm', '--init', '--user', user],
           ...(isOn('namespaces of the network') ? ['--network=none'] : []),
           ...(isOn('no raw sockets') ? ['--cap-drop=NET_RAW'] : []),
@@ -237,7 +237,7 @@ describe('attacks from containers', function () {
           ...flags[measure],
           ...[attackerImage, 'sh', '-c', `${opened}${script(chosen)}`],
         );
-        return reachedIn(said);
+        return reachedIn(output);
       }
 
       it('each succeeds in a container without the measure against it', () => {
@@ -256,7 +256,7 @@ describe('attacks from containers', function () {
       for (const user of attackers)
         it(`all fail from the command and from exec, as uid ${user}`, async () => {
           const name = `by-${user}-0`;
-          const told = await eventually(
+          const logged = await eventually(
             'the attacks of the command',
             async () => {
               const { stdout } = await daemon.cli('logs', name);
@@ -267,7 +267,7 @@ describe('attacks from containers', function () {
           const command = ['sh', '-c', script(against(user))];
           const { stdout, stderr } = await daemon.cli('exec', name, '--', ...command);
           expect(stdout, stderr).to.contain('all tried');
-          const reached = { command: reachedIn(told), exec: reachedIn(stdout) };
+          const reached = { command: reachedIn(logged), exec: reachedIn(stdout) };
           expect(reached).to.deep.equal({ command: [], exec: [] });
           console.log(`      ${against(user).length} attacks of uid ${user} from command and exec`);
         });
@@ -292,7 +292,7 @@ describe('attacks from containers', function () {
               { name: 'm', mountPath: '/m', subPath: 'link', claim: { name: `${mount}-by-1000` } },
             ],
           });
-          const told = await eventually(
+          const refusal = await eventually(
             'the refusal',
             async () => {
               const { body } = await daemon.rest('GET', `${base}/instances/${name}-0`);
@@ -301,7 +301,7 @@ describe('attacks from containers', function () {
             },
             60_000,
           );
-          expect(told).to.contain('is a symbolic link or not a directory');
+          expect(refusal).to.contain('is a symbolic link or not a directory');
           expect((await daemon.cli('logs', `${name}-0`)).stdout).to.equal('');
           await daemon.ok('DELETE', `${base}/services/${name}`);
         });

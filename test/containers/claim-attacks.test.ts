@@ -92,7 +92,7 @@ describe('attacks by claims of local-host volumes', function () {
     daemon: TestDaemon,
     { name, path, file }: (typeof targets)[number],
     how: Way,
-  ): Promise<{ readonly reached: boolean; readonly told: string }> {
+  ): Promise<{ readonly reached: boolean; readonly message: string }> {
     const volume = `${name}-${how.at(-1) ?? ''}`;
     const there = path === 'engine' ? sockets : join(daemon.home, path);
     const link = join(daemon.home, 'host', volume);
@@ -113,12 +113,12 @@ describe('attacks by claims of local-host volumes', function () {
     volume: string,
     hostPath: string,
     file: string,
-  ): Promise<{ readonly reached: boolean; readonly told: string }> {
+  ): Promise<{ readonly reached: boolean; readonly message: string }> {
     const answer = await daemon.rest('POST', `${base}/volumes`, {
       ...{ name: volume, storageClassName: 'local-host', size: '1Gi' },
       ...{ accessMode: 'ReadWriteOnce', parameters: { hostPath } },
     });
-    if (answer.status !== 200) return { reached: false, told: String(answer.body.message) };
+    if (answer.status !== 200) return { reached: false, message: String(answer.body.message) };
     await daemon.ok('POST', `${base}/services`, {
       ...{ name: volume, image: busyboxImage, terminationGracePeriodSeconds: 0 },
       command: ['sh', '-c', `test -e /m/${file} && echo reached; exec sleep 600`],
@@ -128,10 +128,10 @@ describe('attacks by claims of local-host volumes', function () {
       `the outcome of ${volume}`,
       async () => {
         const { stdout } = await daemon.cli('logs', `${volume}-0`);
-        if (stdout.includes('reached')) return { reached: true, told: '' };
+        if (stdout.includes('reached')) return { reached: true, message: '' };
         const { body } = await daemon.rest('GET', `${base}/volumes/${volume}`);
         const { message = '' } = (body.lastOperation ?? {}) as { message?: string };
-        return message === '' ? undefined : { reached: false, told: message };
+        return message === '' ? undefined : { reached: false, message };
       },
       60_000,
     );
@@ -156,10 +156,10 @@ describe('attacks by claims of local-host volumes', function () {
           try {
             const claims = claimsOf(program === undefined ? 'all' : shown);
             for (const { target, how } of claims) {
-              const { reached, told } = await attempt(daemon, target, how);
-              const context = `${target.name} ${how}: ${told}`;
+              const { reached, message } = await attempt(daemon, target, how);
+              const context = `${target.name} ${how}: ${message}`;
               expect(reached, context).to.equal(program !== undefined);
-              if (!reached) expect(told, context).to.contain('no workload may reach');
+              if (!reached) expect(message, context).to.contain('no workload may reach');
             }
             console.log(
               `      ${claims.length} of ${allClaims.length} claims of ${who}, KEDGE_SEED=${seed}`,

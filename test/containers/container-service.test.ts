@@ -104,8 +104,8 @@ describe('a container service with volumes', function () {
     const own = mounts.find(({ name }) => name === 'own')?.source ?? '';
     const beat = () => readFile(join(own, 'beat'), 'utf8');
     await daemon.end('SIGKILL');
-    const told = await beat();
-    await eventually('the container to continue', async () => (await beat()) !== told);
+    const lastBeat = await beat();
+    await eventually('the container to continue', async () => (await beat()) !== lastBeat);
     await daemon.run();
     const after = await eventually('the instance to be observed again', async () => {
       const body = await instance('app-0');

@@ -91,7 +91,7 @@ describe('volumes of every driver in containers', function () {
       await eventually('the file', () => exec(body, 'cat', '/data/n') === 'x');
       const root = await stat(source);
       expect([root.uid, root.gid, root.mode & 0o7070]).to.deep.equal([1000, 1000, 0o2070]);
-      const told = await eventually(
+      const measured = await eventually(
         'the usage in the status',
         async () => {
           const found = await volumeOf(volume);
@@ -99,9 +99,9 @@ describe('volumes of every driver in containers', function () {
         },
         30_000,
       );
-      const total = Number(told.totalBytes);
+      const total = Number(measured.totalBytes);
       if (storage !== 'local') expect(total).to.be.within(40 * 2 ** 20, 64 * 2 ** 20);
-      expect(Number(told.usedInodes)).to.be.at.least(3);
+      expect(Number(measured.usedInodes)).to.be.at.least(3);
       const text = await eventually('the metrics', async () => {
         const found = await metricsText();
         return found.includes(`"${volume}"`) ? found : undefined;

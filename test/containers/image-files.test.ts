@@ -228,12 +228,12 @@ describe('images from a file', function () {
       async () => (await named('kedge-test/old:1')) === undefined,
       30_000,
     );
-    const told = await eventually('the event', async () => {
+    const event = await eventually('the event', async () => {
       const all = await daemon.list('/v1/namespaces/-/events?limit=500').catch(() => []);
       return all.find(({ reason }) => reason === 'ImagesPruned');
     });
-    expect(told.message).to.match(/is more than 1 % full: .* unused images removed: .*old:1/);
-    expect(told.regarding).to.include({ kind: 'Node' });
+    expect(event.message).to.match(/is more than 1 % full: .* unused images removed: .*old:1/);
+    expect(event.regarding).to.include({ kind: 'Node' });
     await eventually('the event that the disk is still too full', async () => {
       const all = await daemon.list('/v1/namespaces/-/events?limit=500').catch(() => []);
       return all.find(({ reason }) => reason === 'ImageDiskFull');

@@ -149,8 +149,8 @@ describe('images from a registry', function () {
     const wrong = await eventually(
       'the refusal of the wrong password',
       async () => {
-        const told = textOf(await instanceOf('locked'), 'failureMessage');
-        return told.includes('rejected the credentials') ? told : undefined;
+        const message = textOf(await instanceOf('locked'), 'failureMessage');
+        return message.includes('rejected the credentials') ? message : undefined;
       },
       60_000,
     );

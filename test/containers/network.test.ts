@@ -179,11 +179,11 @@ describe('containers in the network of their cluster', function () {
       resources: { sharedMemory: '8Mi', memory: { limit: '64Mi' }, pids: 20 },
     });
     await running('bare-0');
-    const said = await daemon.cli(
+    const result = await daemon.cli(
       ...['exec', 'bare-0', '--', 'sh', '-c'],
       'cat /proc/1/comm; df -k /dev/shm | tail -n 1',
     );
-    const [first, shm = ''] = said.stdout.trim().split('\n');
+    const [first, shm = ''] = result.stdout.trim().split('\n');
     expect(first).to.equal('sleep');
     expect(shm.split(/\s+/)[1]).to.equal('8192');
     await gone('bare');

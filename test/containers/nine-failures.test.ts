@@ -217,7 +217,7 @@ describe('kedge why prints cause and remedy of each failure of containers', func
           ...failure.service?.(),
         });
         const [cause = ''] = failure.cause;
-        const told = await eventually(
+        const output = await eventually(
           failure.name,
           async () => {
             const { stdout } = await daemon.cli('why', `service/${name}`);
@@ -228,7 +228,7 @@ describe('kedge why prints cause and remedy of each failure of containers', func
           const { stdout, stderr } = await daemon.cli('why', `service/${name}`);
           throw new Error(`${stdout}${stderr}`, { cause: error });
         });
-        for (const words of [...failure.cause, ...failure.remedy]) expect(told).to.contain(words);
+        for (const words of [...failure.cause, ...failure.remedy]) expect(output).to.contain(words);
       } finally {
         await end?.();
         await leadTo(undefined);

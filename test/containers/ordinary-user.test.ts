@@ -119,21 +119,21 @@ describe('a kedged of an ordinary user who may use the engine', function () {
     await cast('signals', 'exec sleep 600', []);
     const { containerId } = await running('signals-0');
     const script = 'trap "echo caught; exit 5" INT; echo ready; while :; do sleep 0.1; done';
-    const start = (...command: readonly string[]): { child: ChildProcess; said: () => string } => {
+    const start = (...command: readonly string[]): { child: ChildProcess; output: () => string } => {
       const args = [join(root, 'cmd/bin/kedge.mjs'), 'exec', 'signals-0', '--', ...command];
       const env = { ...process.env, ...daemon.cliEnvironment };
       const child = spawn(process.execPath, args, { env });
       let text = '';
       child.stdout.on('data', (data) => (text += String(data)));
       child.stderr.on('data', (data) => (text += String(data)));
-      return { child, said: () => text };
+      return { child, output: () => text };
     };
     const trapped = start('sh', '-c', script);
-    await eventually('the command', () => trapped.said().includes('ready'));
+    await eventually('the command', () => trapped.output().includes('ready'));
     const ended = once(trapped.child, 'close');
     trapped.child.kill('SIGINT');
-    expect((await ended)[0], trapped.said()).to.equal(5);
-    expect(trapped.said()).to.contain('caught');
+    expect((await ended)[0], trapped.output()).to.equal(5);
+    expect(trapped.output()).to.contain('caught');
 
     const processes = (): string => engine.docker('top', String(containerId), '-o', 'pid,args');
     const deaf = start('sleep', '601');
@@ -225,7 +225,7 @@ describe('a kedged of an ordinary user who may use the engine', function () {
     await absent('services/kept');
     await engine.killDockerd();
     await daemon.ok('DELETE', `${base}/volumes/kept`);
-    const told = await eventually(
+    const refusal = await eventually(
       'the refusal',
       async () => {
         const { lastOperation } = await bodyOf('volumes/kept');
@@ -234,8 +234,8 @@ describe('a kedged of an ordinary user who may use the engine', function () {
       },
       60_000,
     );
-    const [, path = ''] = /type: sudo rm -rf (\S+)/.exec(told) ?? [];
-    expect(path.startsWith(volumeRoot()), told).to.equal(true);
+    const [, path = ''] = /type: sudo rm -rf (\S+)/.exec(refusal) ?? [];
+    expect(path.startsWith(volumeRoot()), refusal).to.equal(true);
     expect((await readdir(path)).sort()).to.deep.equal(['d', 'of-root']);
     expect(await readFile(join(path, 'd', 'f'), 'utf8')).to.equal('x\n');
     await engine.startDockerd();

@@ -39,11 +39,11 @@ describe('the page of error reasons', () => {
       'NotPrivate',
     ];
     const page = readFileSync(join(root, 'docs/reference/errors.md'), 'utf8');
-    const told = new Set([...page.matchAll(/^\| ([A-Z]\w+) +\|/gm)].map((m) => m[1]));
-    told.delete('Reason');
-    const missing = [...given].filter((r) => !told.has(r) && !inProcess.includes(String(r)));
+    const documented = new Set([...page.matchAll(/^\| ([A-Z]\w+) +\|/gm)].map((m) => m[1]));
+    documented.delete('Reason');
+    const missing = [...given].filter((r) => !documented.has(r) && !inProcess.includes(String(r)));
     expect(missing, 'not on the page').to.deep.equal([]);
-    const gone = [...told].filter((r) => !given.has(r) && !inProcess.includes(String(r)));
+    const gone = [...documented].filter((r) => !given.has(r) && !inProcess.includes(String(r)));
     expect(gone, 'not returned by the server').to.deep.equal([]);
   });
 });

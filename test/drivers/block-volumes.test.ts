@@ -169,13 +169,13 @@ describe('block volumes on real devices', function () {
         await truncate(image, 0);
       },
     };
-    for (const [told, spoil] of Object.entries(contents)) {
-      const name = `v${Object.keys(contents).indexOf(told)}`;
+    for (const [message, spoil] of Object.entries(contents)) {
+      const name = `v${Object.keys(contents).indexOf(message)}`;
       const { metadata } = await node.make(name, '16Mi');
       await spoil(block.image(metadata.uid));
       const before = await readFile(block.image(metadata.uid));
-      expect(await reason(node.mount('a', name)), told).to.contain(told);
-      expect(before.equals(await readFile(block.image(metadata.uid))), told).to.equal(true);
+      expect(await reason(node.mount('a', name)), message).to.contain(message);
+      expect(before.equals(await readFile(block.image(metadata.uid))), message).to.equal(true);
       expect(await mounts()).to.deep.equal([]);
     }
   });
@@ -228,8 +228,8 @@ describe('block volumes on real devices', function () {
     await node.make('v', '16Mi');
     const path = await node.mount('a', 'v');
     const file = await open(join(path, 'held'), 'w');
-    const told = await reason(node.release('a'));
-    expect(told).to.match(new RegExp(`busy, held by pid ${process.pid} \\(`));
+    const refusal = await reason(node.release('a'));
+    expect(refusal).to.match(new RegExp(`busy, held by pid ${process.pid} \\(`));
     expect(await node.volume('v')).to.include({ status: 'Bound', boundClaim: 'default/a' });
     expect(await mounts()).to.have.length(2);
     await file.close();

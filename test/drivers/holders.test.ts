@@ -106,9 +106,9 @@ describe('the holders of a volume on real devices', function () {
   it('a process with it in another mount namespace is named by unmount and detach', async () => {
     mountVolume();
     const pid = await hold('unshare', ['--mount', 'sh', '-c', 'echo; read line'], '/');
-    const told = `${device} is in use, held by pid ${pid} (sh), which has it mounted at ${directory} in another mount namespace; restart the workload of process ${pid}, or end the process; it stays attached until it is released`;
-    expect(await unmount()).to.equal(told);
-    expect(await detach()).to.equal(told);
+    const message = `${device} is in use, held by pid ${pid} (sh), which has it mounted at ${directory} in another mount namespace; restart the workload of process ${pid}, or end the process; it stays attached until it is released`;
+    expect(await unmount()).to.equal(message);
+    expect(await detach()).to.equal(message);
     await endChild();
     await eventually('the namespace to go', async () => (await detach()) === 'done');
     expect(await unmount()).to.equal('done');
@@ -116,9 +116,9 @@ describe('the holders of a volume on real devices', function () {
 
   it('a visible mount is named by a detach, one below the directory by an unmount', async () => {
     mountVolume();
-    const told = await detach();
-    expect(told).to.contain(`held by a mount at ${directory}`);
-    expect(told).to.contain(`unmount it (umount ${directory})`);
+    const message = await detach();
+    expect(message).to.contain(`held by a mount at ${directory}`);
+    expect(message).to.contain(`unmount it (umount ${directory})`);
     const below = join(directory, 'below');
     await mkdir(below);
     execFileSync('mount', ['-t', 'tmpfs', 'below', below]);

@@ -122,7 +122,7 @@ describe('copies of images', function () {
     await retriedInUse(() => other.detach(volume));
   });
 
-  for (const [what, spoil, told] of [
+  for (const [what, spoil, message] of [
     ['emptied', ['truncate', '-s', '0'], 'contains no file system'],
     [
       'zeroed',
@@ -142,7 +142,7 @@ describe('copies of images', function () {
         .catch((e: unknown) => e);
       expect(error).to.be.instanceOf(DriverError);
       expect(error).to.include({ kind: 'NotFound' });
-      expect(String(error)).to.contain(volume.handle).and.contain(told);
+      expect(String(error)).to.contain(volume.handle).and.contain(message);
       expect(await readdir(join(root, 'snapshots'))).to.deep.equal([]);
     });
 

@@ -159,8 +159,8 @@ describe('guarded calls over the wire', function () {
       const refused = await errorOf(remote.updateStatus(key, { phase: 'Sent' }, guard));
       expect(hasCode(refused, 'Aborted') && refused.reason).to.equal('Conflict');
     }
-    const told = await remote.updateStatus(key, { phase: 'Sent' }, second.metadata);
-    expect(told.phase).to.equal('Sent');
+    const updated = await remote.updateStatus(key, { phase: 'Sent' }, second.metadata);
+    expect(updated.phase).to.equal('Sent');
   });
 
   it('over REST a PUT without a version overwrites; a given uid and version are checked', async () => {

@@ -192,13 +192,13 @@ describe('clients of a server whose store is replaced', function () {
     expect(await reasonFrom({ cursor })).to.equal('OtherStore');
     expect(await reasonFrom({ fromRevision: revision })).to.equal('Compacted');
     const stop = new AbortController();
-    const told: string[] = [];
+    const changes: string[] = [];
     const known = (await storeListed(second)).filter(({ name }) => name === 'kept');
     for await (const { type, object } of remote.follow({ cursor, known, signal: stop.signal })) {
-      told.push(`${type} ${object.name}`);
-      if (told.length === 5) stop.abort();
+      changes.push(`${type} ${object.name}`);
+      if (changes.length === 5) stop.abort();
     }
-    expect(told.sort()).to.deep.equal([0, 1, 2, 3, 4].map((n) => `MODIFIED later-${n}`));
+    expect(changes.sort()).to.deep.equal([0, 1, 2, 3, 4].map((n) => `MODIFIED later-${n}`));
     await second.close();
   });
 });

@@ -34,7 +34,7 @@ class Program {
     createInterface({ input: stderr }).on('line', (text) => this.errors.push(text));
   }
 
-  async said(event: string, more: object = {}): Promise<Line> {
+  async waitFor(event: string, more: object = {}): Promise<Line> {
     const found = (): Line | undefined =>
       this.lines.find((line) =>
         Object.entries({ event, ...more }).every(([key, value]) => line[key] === value),
@@ -42,8 +42,8 @@ class Program {
     try {
       return await eventually(`${event} ${JSON.stringify(more)}`, found, 60_000);
     } catch (error) {
-      const said = [...this.lines.map((line) => JSON.stringify(line)), ...this.errors];
-      throw new Error(`${String(error)}; its output:\n${said.join('\n')}`, { cause: error });
+      const output = [...this.lines.map((line) => JSON.stringify(line)), ...this.errors];
+      throw new Error(`${String(error)}; its output:\n${output.join('\n')}`, { cause: error });
     }
   }
 
@@ -71,7 +71,7 @@ describe('several processes over one store', function () {
   };
   const serve = async (): Promise<void> => {
     server = start('server', directory, String(port));
-    const serving = await server.said('serving');
+    const serving = await server.waitFor('serving');
     port = Number(serving.port);
     token = String(serving.token);
   };
@@ -100,15 +100,15 @@ describe('several processes over one store', function () {
 
   it('when the leader is killed during an effect, the standby takes over and repeats it under the same key', async () => {
     const first = work('one', 'hang');
-    await first.said('leading');
+    await first.waitFor('leading');
     const second = work('two');
-    await second.said('ready');
+    await second.waitFor('ready');
     await job('a');
-    const { idempotencyKey } = await first.said('paying', { job: 'a' });
+    const { idempotencyKey } = await first.waitFor('paying', { job: 'a' });
     expect(second.lines.some(({ event }) => event === 'leading')).to.equal(false);
     await first.kill();
-    await second.said('leading');
-    expect((await second.said('paying', { job: 'a' })).idempotencyKey).to.equal(idempotencyKey);
+    await second.waitFor('leading');
+    expect((await second.waitFor('paying', { job: 'a' })).idempotencyKey).to.equal(idempotencyKey);
     await paid('a');
     const stored = await store.get(jobs, { namespace: 'default', name: 'a' });
     expect(stored?.receipt).to.equal(idempotencyKey);
@@ -117,24 +117,24 @@ describe('several processes over one store', function () {
 
   it('a leader that resumes after a stop is refused by the fence inside the commit', async () => {
     const first = work('one', 'beat');
-    await first.said('leading');
+    await first.waitFor('leading');
     const second = work('two');
-    await second.said('ready');
+    await second.waitFor('ready');
     await eventually(
       'a beat',
       async () => (await store.list(jobs, { namespace: 'beats' })).items.length > 3,
     );
     first.child.kill('SIGSTOP');
-    await second.said('leading');
+    await second.waitFor('leading');
     const before = (await store.list(jobs, { namespace: 'beats' })).items.length;
     first.child.kill('SIGCONT');
-    const refused = await first.said('refused');
+    const refused = await first.waitFor('refused');
     expect([refused.code, refused.reason]).to.deep.equal(['FailedPrecondition', 'LeadershipLost']);
     const beats = (await store.list(jobs, { namespace: 'beats' })).items.map(({ name }) => name);
     // A write in progress at the stop may have arrived before the lease was taken.
     expect(beats).to.not.include(refused.name);
     expect(beats.length).to.be.lessThanOrEqual(before);
-    await first.said('lost');
+    await first.waitFor('lost');
     await job('b');
     await paid('b');
     expect((await store.get(jobs, { namespace: 'default', name: 'b' }))?.by).to.equal('two');
@@ -142,7 +142,7 @@ describe('several processes over one store', function () {
 
   it('when the server is killed, the worker continues with the next one: each job is paid, under one key', async () => {
     const worker = work('one', 'patient');
-    await worker.said('leading');
+    await worker.waitFor('leading');
     await job('before');
     await paid('before');
     await server.kill();

@@ -57,13 +57,13 @@ const found = [
     name: 'an idle image is attached while it is copied',
     parts: copiesTakeNoTurn,
     seed: 2,
-    told: /torn/,
+    expected: /torn/,
   },
   {
     name: 'frozen file systems are not thawed at the start',
     parts: freezesStay,
     seed: 6,
-    told: /is frozen after a start/,
+    expected: /is frozen after a start/,
   },
 ] as const;
 const seedsTried = 60;
@@ -92,14 +92,14 @@ describe('storage under random users, faults and crashes', function () {
     expect([...kinds]).to.have.members(['snapshot', 'volume']);
   });
 
-  for (const { name, parts, seed: first, told } of found)
+  for (const { name, parts, seed: first, expected } of found)
     it(`images of a node: finds when ${name} (seed ${first})`, async () => {
       for (let seed = first; seed < first + seedsTried; seed += 1) {
         const violation = await live(seed, imageWorld(seed, parts)).then(
           () => undefined,
           (error: unknown) => String((error as Error).cause),
         );
-        if (violation === undefined || !told.test(violation)) continue;
+        if (violation === undefined || !expected.test(violation)) continue;
         if (seed !== first) console.log(`      found by seed ${seed} now: ${violation}`);
         return live(seed, imageWorld(seed));
       }

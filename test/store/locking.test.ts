@@ -212,9 +212,9 @@ describe('lock of a data directory', function () {
     const descriptors = async (): Promise<number> => (await readdir('/proc/self/fd')).length;
     const before = await descriptors();
     const sockets = Array.from({ length: 50 }, () => connect({ path, allowHalfOpen: true }));
-    let told = 0;
-    for (const socket of sockets) socket.resume().on('end', () => (told += 1));
-    await eventually('all answers', () => told === sockets.length);
+    let ended = 0;
+    for (const socket of sockets) socket.resume().on('end', () => (ended += 1));
+    await eventually('all answers', () => ended === sockets.length);
     // Their own ends stay open; those of the owner, in the same process, do not.
     await eventually(
       'the owner to close the connections',

@@ -24,7 +24,7 @@ const fixture = 'schema-2/library-interrupted';
 describe('the report of a migration, and its copies', () => {
   let directory: string;
   beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'kedge-told-'));
+    directory = await mkdtemp(join(tmpdir(), 'kedge-report-'));
     await unpackFixture(fixture, directory);
   });
   afterEach(() => rm(directory, { recursive: true, force: true }));
@@ -32,7 +32,7 @@ describe('the report of a migration, and its copies', () => {
   const engine = (options: Partial<LevelEngineOptions> = {}): LevelEngine =>
     new LevelEngine({ directory, ...options });
   /** The reports of an opening; the store is closed gracefully. */
-  const told = async (): Promise<string> => {
+  const reportOf = async (): Promise<string> => {
     const lines: unknown[] = [];
     const logger = { ...silentLogger, warn: (...args: unknown[]) => void lines.push(args) };
     const store = await openStore({ engine: engine(), logger });
@@ -52,9 +52,9 @@ describe('the report of a migration, and its copies', () => {
       const { signal } = spawnSync(process.execPath, [child, directory, String(killAt)]);
       expect(signal, `call ${killAt}`).to.equal('SIGKILL');
       // Reported whether the last write had happened or happens now.
-      const lines = await told();
+      const lines = await reportOf();
       expect(lines, `call ${killAt}`).to.contain(copy()).and.contain('stop this release');
-      expect(await told()).to.equal('[null]');
+      expect(await reportOf()).to.equal('[null]');
     }
   });
 
@@ -63,8 +63,8 @@ describe('the report of a migration, and its copies', () => {
     fails.confirm = () => Promise.reject(new Error('the disk is full'));
     const failed: unknown = await openStore({ engine: fails }).catch((error: unknown) => error);
     expect(String(failed)).to.contain('the disk is full');
-    expect(await told()).to.contain(copy());
-    expect(await told()).to.equal('[null]');
+    expect(await reportOf()).to.contain(copy());
+    expect(await reportOf()).to.equal('[null]');
   });
 
   it('is not printed for a store that was restored over the migrated one', async () => {
@@ -76,7 +76,7 @@ describe('the report of a migration, and its copies', () => {
     await backupToFile(other, path);
     await other.close();
     await restoreBackup(path, engine(), { replace: true });
-    expect(await told()).to.equal('[null]');
+    expect(await reportOf()).to.equal('[null]');
   });
 
   it('keeps the earlier copy until the new one is complete, and names it if there is no space', async () => {

@@ -14,7 +14,7 @@ const count = 10;
 const names = Array.from({ length: count }, (_, n) => `kept-${n}`);
 /** Writes its start and its end into its volume. */
 const script =
-  'trap "echo stopped >>/data/told; exit 0" TERM; echo started >>/data/told; while :; do sleep 0.1; done';
+  'trap "echo stopped >>/data/signals; exit 0" TERM; echo started >>/data/signals; while :; do sleep 0.1; done';
 
 describe('a daemon that replaces one of an earlier release', function () {
   this.timeout(600_000);
@@ -60,14 +60,14 @@ describe('a daemon that replaces one of an earlier release', function () {
     await upgraded.ok('POST', `${path}/volumes`, image);
     const stateOf = async (kind: 'instances' | 'volumes', name: string) =>
       (await upgraded.rest('GET', `${path}/${kind}/${name}`)).body;
-    const told = (name: string): Promise<string> =>
-      readFile(join(home, 'host', name, 'told'), 'utf8').catch(() => '');
+    const signals = (name: string): Promise<string> =>
+      readFile(join(home, 'host', name, 'signals'), 'utf8').catch(() => '');
     const until = (what: string, holds: () => Promise<boolean>) => eventually(what, holds, 60_000);
     for (const name of names)
       await until(`${name} to run`, async () => {
         const { status } = await stateOf('instances', `${name}-0`);
         const volume = await stateOf('volumes', name);
-        return status === 'Running' && volume.status === 'Bound' && (await told(name)) !== '';
+        return status === 'Running' && volume.status === 'Bound' && (await signals(name)) !== '';
       });
     await until(
       'the image',
@@ -85,7 +85,7 @@ describe('a daemon that replaces one of an earlier release', function () {
         const { metadata, pid, restartCount } = await stateOf('instances', `${name}-0`);
         const { uid } = metadata as { readonly uid: string };
         const started = (await readFile(`/proc/${Number(pid)}/stat`, 'utf8')).split(' ')[21];
-        return { uid, pid, started, restartCount, told: await told(name) };
+        return { uid, pid, started, restartCount, signals: await signals(name) };
       });
       return { image: { ino, mtimeMs, digest }, workloads: await Promise.all(workloads) };
     };
@@ -106,21 +106,21 @@ describe('a daemon that replaces one of an earlier release', function () {
         );
         return status === 'Running' && ready?.status === 'True';
       });
-    expect((await upgraded.cli('exec', 'kept-0-0', '--', 'cat', '/data/told')).stdout).to.equal(
+    expect((await upgraded.cli('exec', 'kept-0-0', '--', 'cat', '/data/signals')).stdout).to.equal(
       'started\n',
     );
     expect((await upgraded.cli('logs', 'kept-0')).code).to.equal(0);
     expect(await situation()).to.deep.equal(before);
 
     expect(await upgraded.end('SIGTERM')).to.equal(0);
-    for (const name of names) expect(await told(name)).to.equal('started\nstopped\n');
+    for (const name of names) expect(await signals(name)).to.equal('started\nstopped\n');
     const { workloads } = before as { workloads: readonly { readonly pid: number }[] };
     for (const { pid } of workloads)
       expect(await stat(`/proc/${pid}`).catch(() => undefined)).to.equal(undefined);
     await upgraded.run();
     for (const name of names)
       await until(`${name} to run again`, async () =>
-        (await told(name)).endsWith('stopped\nstarted\n'),
+        (await signals(name)).endsWith('stopped\nstarted\n'),
       );
   });
 });

@@ -60,9 +60,9 @@ describe('audit log', () => {
       scope: 'writes',
       logger: {
         ...silentLogger,
-        warn: (...told) => void warnings.push(told),
-        error: (...told) => {
-          warnings.push(told);
+        warn: (...args) => void warnings.push(args),
+        error: (...args) => {
+          warnings.push(args);
           onRefused();
         },
       },
@@ -92,10 +92,10 @@ describe('audit log', () => {
       expect(of('ann').length, flooder).to.equal(21);
       expect(of('bob').length, flooder).to.equal(1);
       expect(of(flooder).at(-1)?.name).to.equal('m29999');
-      const told = found.reduce((sum, line) => sum + (line.dropped ?? 0), 0);
-      expect(told + of(flooder).length).to.equal(30_000);
+      const dropped = found.reduce((sum, line) => sum + (line.dropped ?? 0), 0);
+      expect(dropped + of(flooder).length).to.equal(30_000);
       expect(warnings.length).to.equal(1);
-      expect(JSON.stringify(warnings)).to.contain(String(told));
+      expect(JSON.stringify(warnings)).to.contain(String(dropped));
     }
     expect(await metrics.text()).to.match(/^audit_entries_dropped_total\{cause="full"\} \d+$/m);
   });
@@ -205,7 +205,7 @@ describe('audit log', () => {
     await log.close();
     const found = await lines('full.jsonl');
     expect(found.map(({ name, dropped }) => name ?? dropped)).to.deep.equal([3, 'fourth']);
-    const errors = warnings.filter((told) => JSON.stringify(told).includes('could not be written'));
+    const errors = warnings.filter((warning) => JSON.stringify(warning).includes('could not be written'));
     expect(errors, 'the same error is logged once').to.have.length(1);
   });
 

@@ -230,9 +230,9 @@ describe('data files', () => {
     const disk = await mkdtemp(join(tmpdir(), 'kedge-test-'));
     try {
       const onDisk = (await stat(disk)).dev !== (await stat(base)).dev;
-      const told = await refusal(new DataFiles(join(disk, 'own'), disk).open());
+      const message = await refusal(new DataFiles(join(disk, 'own'), disk).open());
       if (!onDisk) console.log('    not checked: the temporary directory is in memory too');
-      else expect(told).to.contain('is not in memory; mount a tmpfs at');
+      else expect(message).to.contain('is not in memory; mount a tmpfs at');
     } finally {
       await rm(disk, { recursive: true, force: true });
     }

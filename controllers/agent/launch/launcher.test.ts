@@ -49,7 +49,7 @@ describe('the launcher of supervisors', () => {
   });
 
   it('writes the files first', async () => {
-    const path = join(base, 'told');
+    const path = join(base, 'input');
     const files = [{ path, text: 'written' }];
     await (await launcher.launch(shell(`cat ${path}`, { files }))).ended;
     expect(await log()).to.equal('before\nwritten');

@@ -142,9 +142,9 @@ describe('process runtime', function () {
     await eventually('the signal', async () => (await output()).includes('asked'));
     await runtime.requestStop(id, 60_000);
     expect((await output()).match(/asked/g)).to.have.length(1);
-    const told = new Promise<string>((resolve) => runtime.onChange(resolve));
+    const changedId = new Promise<string>((resolve) => runtime.onChange(resolve));
     await runtime.requestStop(id, 0);
-    expect(await told).to.equal(id);
+    expect(await changedId).to.equal(id);
     // The outcome of a slow start is notified too.
     await eventually('the end', async () => (await runtime.requestStop(id, 0)).type === 'gone');
   });
@@ -197,10 +197,10 @@ describe('process runtime', function () {
 
     it('a run that is not claimed in time is abandoned and reported', async () => {
       await broken('exec sleep 10', 2_000);
-      const told = new Promise<string>((resolve) => runtime.onChange(resolve));
+      const changedId = new Promise<string>((resolve) => runtime.onChange(resolve));
       await runtime.start(spec('true'));
       expect((await runtime.observe(id)).state).to.equal('starting');
-      expect(await told).to.equal(id);
+      expect(await changedId).to.equal(id);
       expect((await failed()).message).to.equal(
         'its supervisor did not start the workload within 2 s',
       );
@@ -244,8 +244,8 @@ describe('process runtime', function () {
   });
 
   it('reports an exit soon after it happens', async () => {
-    const told = new Promise<string>((resolve) => runtime.onChange(resolve));
+    const changedId = new Promise<string>((resolve) => runtime.onChange(resolve));
     await runtime.start(spec('sleep 0.2'));
-    expect(await told).to.equal(id);
+    expect(await changedId).to.equal(id);
   });
 });

@@ -53,7 +53,7 @@ describe('a command that can not be started', () => {
     const [code, why] = await ended('/nosuch', 'true');
     expect([code, why]).to.deep.equal([125, workingDirectoryMissing.format({ path: '/nosuch' })]);
     // A builtin of the shell is also found as a program.
-    expect(await ended('/', 'printf', 'told')).to.deep.equal([0, undefined]);
+    expect(await ended('/', 'printf', 'text')).to.deep.equal([0, undefined]);
     expect(await ended('/', 'sh', '-c', 'exit 127')).to.deep.equal([127, undefined]);
   });
 });

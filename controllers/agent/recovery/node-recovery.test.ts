@@ -42,8 +42,8 @@ describe('the thaw at the start', () => {
     const none = (): Promise<void> => Promise.resolve();
     const undo = (): NodeUndo => ({ thaw: none, unmount: none, detach: none });
     await thawLeftovers({ journal, logger, clock: new FakeClock(), undo });
-    const told = logger.lines.map(({ message }) => message).join();
-    expect(told).to.contain('volume u may be frozen').and.contain('fsfreeze --unfreeze PATH');
-    expect(told).to.contain(`rm ${place}`);
+    const messages = logger.lines.map(({ message }) => message).join();
+    expect(messages).to.contain('volume u may be frozen').and.contain('fsfreeze --unfreeze PATH');
+    expect(messages).to.contain(`rm ${place}`);
   });
 });

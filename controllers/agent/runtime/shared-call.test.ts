@@ -35,10 +35,10 @@ describe('a shared call', () => {
     made[0]!.reject(new Error('first'));
     await begun(2);
     made[1]!.reject(new Error('second'));
-    const told = (await outcomes).map(
+    const reasons = (await outcomes).map(
       (outcome) => outcome.status === 'rejected' && String(outcome.reason),
     );
-    expect(told).to.deep.equal(['Error: first', 'Error: second', 'Error: second']);
+    expect(reasons).to.deep.equal(['Error: first', 'Error: second', 'Error: second']);
     const after = call.ask();
     made[2]!.resolve('well');
     expect(await after).to.equal('well');

@@ -61,9 +61,9 @@ describe('the teardown of volumes at shutdown', () => {
     expect(ended).to.equal(false);
     await clock.advance(1_000);
     await down;
-    const told = `busy, held by pid ${busy.tries}`;
+    const message = `busy, held by pid ${busy.tries}`;
     expect(lines()).to.deep.equal([
-      { msg: 'volume stays attached', volume: 'default/busy', error: told },
+      { msg: 'volume stays attached', volume: 'default/busy', error: message },
       { msg: 'Volume teardown incomplete', released: 1, total: 2 },
     ]);
     expect(busy.tries).to.be.within(10, 20);

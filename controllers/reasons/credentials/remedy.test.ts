@@ -51,12 +51,12 @@ const create = `printf '%s\\n' 'kind: StorageClass' 'name: c' 'driver: cloud3-bl
 
 describe('the remedy for a credential whose class was deleted', () => {
   it('is a complete credential of the volume, then the class with its earlier parameters, then the end of a deletion', () => {
-    const told = ofVolume(volume(), gone, 'CredentialsRejected');
-    expect(told).to.include({ type: 'set', command: edit });
-    expect(told.text).to.contain('(accessKeyId and secretAccessKey)').and.contain(create);
-    expect(told.text).to.contain('or create storage class c again');
+    const remedy = ofVolume(volume(), gone, 'CredentialsRejected');
+    expect(remedy).to.include({ type: 'set', command: edit });
+    expect(remedy.text).to.contain('(accessKeyId and secretAccessKey)').and.contain(create);
+    expect(remedy.text).to.contain('or create storage class c again');
     const retain = `kedge patch volume/v -n default --patch '{"reclaimPolicy":"retain"}'`;
-    expect(told.text).to.not.contain(retain);
+    expect(remedy.text).to.not.contain(retain);
     expect(ofVolume(volume(deleting), gone, 'CredentialsRejected').text).to.contain(retain);
   });
 
@@ -96,9 +96,9 @@ describe('the remedy for a credential whose class was deleted', () => {
 
   it('is not to create a class if another driver has its name', () => {
     const world = { storageClasses: [classOf('local')] };
-    const told = ofVolume(volume(), world, 'CredentialsRejected');
-    expect(told.command).to.equal(edit);
-    expect(told.text).to.not.contain('cast');
+    const remedy = ofVolume(volume(), world, 'CredentialsRejected');
+    expect(remedy.command).to.equal(edit);
+    expect(remedy.text).to.not.contain('cast');
     expect(ofCopy(copy(deleting), world).command).to.contain('"reclaimPolicy":"retain"');
   });
 
@@ -117,13 +117,13 @@ describe('the remedy for a credential whose class was deleted', () => {
 
   it('is that of the volume for other parameters, too, and the class is created again', () => {
     const object = volume({ ...deleting, handle: '', status: 'Failed' });
-    const told = (world: Partial<World>) =>
+    const remedyWith = (world: Partial<World>) =>
       ofVolume(object, world, 'InvalidParameters', 'parameter region: "x" does not exist');
-    expect(told(gone).command).to.equal(edit);
+    expect(remedyWith(gone).command).to.equal(edit);
     expect(ofVolume({ ...object, metadata }, gone, 'InvalidParameters', 'x').text).to.contain(
       'or create storage class c again',
     );
-    expect(told({ storageClasses: [classOf('cloud3-block')] }).command).to.contain('storageclass');
+    expect(remedyWith({ storageClasses: [classOf('cloud3-block')] }).command).to.contain('storageclass');
   });
 });
 
@@ -134,9 +134,9 @@ describe('the remedy for a part of a credential', () => {
 
   it('is a complete one of the volume that has the part, before the end of its deletion', () => {
     for (const world of [gone, { storageClasses: [classOf('cloud3-block')] }]) {
-      const told = ofVolume(volume({ ...part, ...deleting }), world, 'InvalidParameters', message);
-      expect(told).to.include({ type: 'set', command: edit, value });
-      expect(told.text).to.contain('"reclaimPolicy":"retain"');
+      const remedy = ofVolume(volume({ ...part, ...deleting }), world, 'InvalidParameters', message);
+      expect(remedy).to.include({ type: 'set', command: edit, value });
+      expect(remedy.text).to.contain('"reclaimPolicy":"retain"');
       const used = ofVolume(volume(part), world, 'InvalidParameters', message);
       expect(used).to.include({ type: 'set', command: edit, value });
       expect(used.text).to.not.contain('retain');
@@ -145,8 +145,8 @@ describe('the remedy for a part of a credential', () => {
 
   it('is that of the class if the volume has none of it', () => {
     const ofClass = { storageClasses: [classOf('cloud3-block', { accessKeyId: mask })] };
-    const told = ofVolume(volume(deleting), ofClass, 'InvalidParameters', message);
-    expect(told).to.include({ command: 'kedge edit storageclass/c', value });
+    const remedy = ofVolume(volume(deleting), ofClass, 'InvalidParameters', message);
+    expect(remedy).to.include({ command: 'kedge edit storageclass/c', value });
   });
 });
 
@@ -197,9 +197,9 @@ describe('the remedy for a deletion whose end the provider does not let be read'
 
   it('is a credential that may read it, and not another policy', () => {
     const storageClasses = [classOf('cloud3-block', pair)];
-    const told = ofVolume(object, { storageClasses }, 'Timeout', message);
-    expect(told).to.include({ type: 'set', command: 'kedge edit storageclass/c' });
-    expect(told.text).to.contain('may read').and.not.contain('retain');
+    const remedy = ofVolume(object, { storageClasses }, 'Timeout', message);
+    expect(remedy).to.include({ type: 'set', command: 'kedge edit storageclass/c' });
+    expect(remedy.text).to.contain('may read').and.not.contain('retain');
   });
 
   it('is to wait if the provider does not answer', () => {

@@ -50,18 +50,18 @@ describe('the remedy of a placement', () => {
     const there = { 'svc.io/region': 'eu', 'svc.io/zone': 'eu-a' };
     const nodes = [{ ...node, labels: there }];
     const wanted = { 'svc.io/zone': 'eu-b' };
-    const told = (nodeSelector: object, message: string) =>
+    const remedyFor = (nodeSelector: object, message: string) =>
       noNodeFits({
         ...{ kind: 'Instance', world: { ...world, nodes }, message },
         object: { namespace: 'default', service: 'web', template: { nodeSelector } } as Instance,
       });
     const reached =
       '1 of 1 nodes are ready, but volume default/v is reachable only from nodes with {svc.io/zone=eu-b}: node "n" has svc.io/zone=eu-a';
-    expect(told({}, reached)).to.include({
+    expect(remedyFor({}, reached)).to.include({
       ...{ type: 'wait', command: 'kedge scale service/web -n default --replicas 0' },
       waitsFor: 'a node with svc.io/zone=eu-b, where volume default/v is,',
     });
-    expect(told(wanted, 'none matches').command).to.equal(
+    expect(remedyFor(wanted, 'none matches').command).to.equal(
       `kedge patch service/web -n default --patch '{"nodeSelector":null}'`,
     );
     const about = {
@@ -108,10 +108,10 @@ describe('the remedy of a placement', () => {
   it('of an instance whose room is reserved for another one says how long', () => {
     const object = { namespace: 'default', service: 'web', template: {} } as Instance;
     const full = 'node n has 0 of 2 cpu free, 2 is requested';
-    const told = (message: string) => tooLittle({ kind: 'Instance', object, world, message }).text;
-    expect(told(full)).not.to.contain('15 minutes');
+    const remedyText = (message: string) => tooLittle({ kind: 'Instance', object, world, message }).text;
+    expect(remedyText(full)).not.to.contain('15 minutes');
     expect(
-      told(`${full} (room is reserved for instance default/x-0, which waits for its volumes)`),
+      remedyText(`${full} (room is reserved for instance default/x-0, which waits for its volumes)`),
     ).to.contain('after at most 15 minutes if instance default/x-0 has not got its volumes');
   });
 });

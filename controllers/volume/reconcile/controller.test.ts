@@ -184,8 +184,8 @@ describe('volume controller', () => {
     const instance = instanceOf('i-0');
     let release: () => void = () => undefined;
     driver.attaching = new Promise((resolve) => (release = resolve));
-    const told: string[] = [];
-    volumeManager.onChange((claim) => told.push(claim));
+    const changedClaims: string[] = [];
+    volumeManager.onChange((claim) => changedClaims.push(claim));
     const waiting = volumeManager.ensure(instance, mount);
     await clock.advance(2_000);
     expect(await waiting).to.include({ type: 'waiting', reason: 'Attaching' });
@@ -195,7 +195,7 @@ describe('volume controller', () => {
     expect(driver.calls.filter((call) => call === 'attach')).to.have.length(1);
     release();
     await settle();
-    expect(told).to.include('default/i-0');
+    expect(changedClaims).to.include('default/i-0');
     expect((await volumeManager.ensure(instance, mount)).type).to.equal('mounted');
     expect((await volume())?.status).to.equal('Bound');
   });

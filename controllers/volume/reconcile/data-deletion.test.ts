@@ -69,8 +69,8 @@ describe('the part of a node, for a volume that is being deleted', () => {
   for (const reason of ['InUse', 'WaitsForNode', 'Internal'])
     it(`deletes no data because of a condition Deleted with the reason ${reason}, also when a copy ends`, async () => {
       const lastTransitionAt = askedAt;
-      const told = { type: 'Deleted', status: 'False', reason, message: '', lastTransitionAt };
-      await written({ conditions: [told as never] });
+      const condition = { type: 'Deleted', status: 'False', reason, message: '', lastTransitionAt };
+      await written({ conditions: [condition as never] });
       await written({ snapshotsInFlight: [] });
       await world.clock.advance(3_600_000);
       expect(world.driver.calls).to.deep.equal([]);
@@ -232,14 +232,14 @@ describe('the data of a volume on another node', () => {
     await world.store.updateStatus(nodes, { name: 'far' }, { status });
     await settle();
   }
-  const told = async (): Promise<string> =>
+  const deletionMessage = async (): Promise<string> =>
     findCondition((await volume()).conditions, 'Deleted')?.message ?? '';
 
   it('gets no deletion request for a silent node, until it responds', async () => {
     await report('NotReady');
     await world.deleteVolume();
     expect((await volume()).dataDeletion).to.equal(undefined);
-    expect(await told()).to.contain('set reclaimPolicy to retain');
+    expect(await deletionMessage()).to.contain('set reclaimPolicy to retain');
     await report('Ready');
     expect(isDeletionUnderWay(await volume())).to.equal(true);
   });
@@ -247,13 +247,13 @@ describe('the data of a volume on another node', () => {
   it('may be in deletion on a silent node after a request: the policy decides again once the node is removed', async () => {
     await world.deleteVolume();
     await report('NotReady');
-    expect(await told())
+    expect(await deletionMessage())
       .to.contain('the node may already be deleting the data')
       .and.not.contain('retain');
     await world.store.deleteByName(nodes, { name: 'far' });
     await settle();
     await world.clock.advance(70_000);
-    expect(await told()).to.contain('set reclaimPolicy to retain');
+    expect(await deletionMessage()).to.contain('set reclaimPolicy to retain');
     await retain();
     expect(await world.volume()).to.equal(undefined);
     expect(world.driver.calls).to.deep.equal([]);

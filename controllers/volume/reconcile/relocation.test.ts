@@ -35,7 +35,7 @@ describe('a volume whose class names no zone', () => {
   const zoneOf = async (name = 'v') => (await world.volume(name))?.topology?.[zone];
   const uid = async () => (await world.volume())?.metadata.uid ?? '';
   const zonesMade = async () => [...(world.driver.zones.get(await uid()) ?? [])];
-  const told = async () =>
+  const provisionedMessage = async () =>
     findCondition((await world.volume())?.conditions, 'Provisioned')?.message ?? '';
   const count = (name: string): number => world.driver.calls.filter((c) => c === name).length;
 
@@ -61,7 +61,7 @@ describe('a volume whose class names no zone', () => {
     await world.createVolume();
     expect(count('provision')).to.equal(3);
     expect(await world.volume()).to.include({ status: 'Provisioning', reason: 'QuotaExceeded' });
-    expect(await told()).to.equal(
+    expect(await provisionedMessage()).to.equal(
       'c is full; no capacity in svc.io/zone=a, svc.io/zone=b, svc.io/zone=c, and no Ready node that may use the volume is elsewhere',
     );
     await world.clock.advance(60_000);
@@ -133,7 +133,7 @@ describe('a volume whose class names no zone', () => {
     await world.createVolume();
     await world.clock.advance(10_000);
     expect(await zoneOf()).to.equal('a');
-    expect(await told()).to.match(
+    expect(await provisionedMessage()).to.match(
       /is provisioned once nothing of its last attempt is in svc.io\/zone=a: call/,
     );
     world.driver.failsOn = {};
@@ -174,7 +174,7 @@ describe('a volume whose class names no zone', () => {
       parameters: { zone: 'a' },
     });
     await world.createVolume({ storageClassName: 'named' });
-    expect(await told()).to.equal('a is full');
+    expect(await provisionedMessage()).to.equal('a is full');
     expect(count('provision')).to.equal(1);
     expect(await zoneOf()).to.equal('a');
   });
@@ -250,7 +250,7 @@ describe('a volume whose class names no zone', () => {
     await world.createVolume();
     expect(await zoneOf()).to.equal('b');
     expect(count('provision')).to.equal(1);
-    expect(await told()).to.match(/svc.io\/zone=b, and instance default\/i is placed there$/);
+    expect(await provisionedMessage()).to.match(/svc.io\/zone=b, and instance default\/i is placed there$/);
   });
 
   /** Creates the user of a volume; each node has the port for one of them. */

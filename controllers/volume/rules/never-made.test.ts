@@ -57,9 +57,9 @@ describe('a volume that was never provisioned', () => {
   it('waits for the package of its driver, is provisioned once it is installed, and is deleted without it', async () => {
     world.driver.isIncomplete = true;
     await world.createVolume();
-    const told = await world.volume();
-    expect(told).to.include({ status: 'Pending', reason: 'Unavailable' });
-    expect(told?.conditions?.[0]?.message).to.contain('run: npm install --global @some/sdk@1.0.0');
+    const volume = await world.volume();
+    expect(volume).to.include({ status: 'Pending', reason: 'Unavailable' });
+    expect(volume?.conditions?.[0]?.message).to.contain('run: npm install --global @some/sdk@1.0.0');
     await world.createVolume({ name: 'w' });
     await world.deleteVolume();
     expect(await world.volume()).to.equal(undefined);

@@ -32,8 +32,8 @@ describe('a volume that is restored from a snapshot', () => {
     await ready();
     const waiting = await volume();
     expect(waiting).to.include({ status: 'Pending', reason: 'SizeTooSmall' });
-    const [told] = waiting.conditions ?? [];
-    expect(told?.message).to.contain(`kedge volume resize v ${restoreSize} -n default`);
+    const [condition] = waiting.conditions ?? [];
+    expect(condition?.message).to.contain(`kedge volume resize v ${restoreSize} -n default`);
     expect(world.driver.calls).to.deep.equal([]);
     await world.store.update(volumes, { ...waiting, size: restoreSize });
     await settle();

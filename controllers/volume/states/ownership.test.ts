@@ -48,7 +48,7 @@ describe('a volume that another node owns', () => {
   const volume = async (): Promise<Volume> => (await world.volume()) ?? expect.fail('it is gone');
   const snapshot = async (): Promise<Snapshot> =>
     (await world.store.get(snapshots, snapshotKey)) ?? expect.fail('it is gone');
-  async function told(type: string): Promise<readonly unknown[]> {
+  async function conditionOf(type: string): Promise<readonly unknown[]> {
     const found = findCondition((await volume()).conditions, type);
     return [found?.status, found?.reason, found?.message];
   }
@@ -90,14 +90,14 @@ describe('a volume that another node owns', () => {
       effectiveReclaimPolicy: 'delete',
     });
     const message = 'waits for node "far", which has its data';
-    expect(await told('Provisioned')).to.deep.equal(['False', 'WaitsForNode', message]);
+    expect(await conditionOf('Provisioned')).to.deep.equal(['False', 'WaitsForNode', message]);
     await waits();
     await report('NotReady');
     const silent = `${message}; the node is NotReady: start kedged on it; if the node is gone permanently: kedge delete node far`;
-    expect(await told('Provisioned')).to.deep.equal(['False', 'WaitsForNode', silent]);
+    expect(await conditionOf('Provisioned')).to.deep.equal(['False', 'WaitsForNode', silent]);
     await waits();
     await report('Ready');
-    expect(await told('Provisioned')).to.deep.equal(['False', 'WaitsForNode', message]);
+    expect(await conditionOf('Provisioned')).to.deep.equal(['False', 'WaitsForNode', message]);
     expect(world.driver.calls).to.deep.equal([]);
   });
 
@@ -119,11 +119,11 @@ describe('a volume that another node owns', () => {
   it('is expanded and deleted by its node: the object is removed when the node reports the deletion', async () => {
     await placed();
     await grow('2Gi');
-    expect((await told('Resizing')).slice(0, 2)).to.deep.equal(['True', 'WaitsForNode']);
+    expect((await conditionOf('Resizing')).slice(0, 2)).to.deep.equal(['True', 'WaitsForNode']);
     await written({ sizeBytes: String(2 * 1024 ** 3) });
     await world.deleteVolume();
     await waits();
-    const [status, reason] = await told('Deleted');
+    const [status, reason] = await conditionOf('Deleted');
     expect([status, reason]).to.deep.equal(['False', 'WaitsForNode']);
     const { conditions = [] } = await volume();
     await written({
@@ -139,7 +139,7 @@ describe('a volume that another node owns', () => {
     await placed();
     await report('NotReady');
     await world.deleteVolume();
-    expect((await told('Deleted'))[2]).to.contain('or set reclaimPolicy to retain');
+    expect((await conditionOf('Deleted'))[2]).to.contain('or set reclaimPolicy to retain');
     await world.store.update(volumes, { ...(await volume()), reclaimPolicy: 'retain' });
     await settle();
     expect(await world.volume()).to.equal(undefined);
@@ -153,7 +153,7 @@ describe('a volume that another node owns', () => {
     await world.deleteVolume();
     await world.store.deleteByName(nodes, { name: 'far' });
     await settle();
-    expect((await told('Deleted'))[2]).to.contain('the node is missing: start kedged on it');
+    expect((await conditionOf('Deleted'))[2]).to.contain('the node is missing: start kedged on it');
     await world.clock.advance(70_000);
     expect(await world.volume()).to.equal(undefined);
     expect(world.driver.calls).to.deep.equal([]);
@@ -260,7 +260,7 @@ describe('a volume that another node owns', () => {
     const { commits } = race;
     await written({ attempts: 1, conditions: conditions.map((c) => ({ ...c, ...failed })) });
     expect(race.commits).to.equal(commits);
-    expect((await told('Provisioned')).slice(1)).to.deep.equal(['Throttled', 'later']);
+    expect((await conditionOf('Provisioned')).slice(1)).to.deep.equal(['Throttled', 'later']);
   });
 
   it('is not force-detached from a node that answers again right before that', async () => {
@@ -283,7 +283,7 @@ describe('a volume that another node owns', () => {
     await copy();
     const message =
       'waits for node "far", which has it attached; it continues once the volume is detached there';
-    expect(await told('Resizing')).to.deep.equal(['True', 'WaitsForNode', message]);
+    expect(await conditionOf('Resizing')).to.deep.equal(['True', 'WaitsForNode', message]);
     const ready = findCondition((await snapshot()).conditions, 'Ready');
     expect([ready?.reason, ready?.message]).to.deep.equal(['WaitsForNode', message]);
     expect((await snapshot()).status).to.equal('Pending');
@@ -303,7 +303,7 @@ describe('a volume that another node owns', () => {
     const other: Attachment = { claim: 'default/y-0', node: 'near', state: 'Reserved' };
     await written({ status: 'Bound', attachments: [away, other] });
     await grow('2Gi');
-    expect((await told('Resizing'))[2]).to.equal(
+    expect((await conditionOf('Resizing'))[2]).to.equal(
       'waits for its nodes: default/y-0 on node "near" is Reserved',
     );
     await written({ attachments: [away, { ...other, state: 'Attached' }] });

@@ -24,15 +24,15 @@ class SmallFileSystem {
   };
 
   #answer(command: string, isSize: boolean): CommandResult {
-    const said = (stdout: string): CommandResult => ({ exitCode: 0, stdout, stderr: '' });
-    if (isSize) return said('2097152\n');
-    if (command === 'blkid') return said('TYPE=ext4\n');
-    if (command === 'dumpe2fs') return said('Block count:   256\nBlock size:   4096\n');
+    const resultOf = (stdout: string): CommandResult => ({ exitCode: 0, stdout, stderr: '' });
+    if (isSize) return resultOf('2097152\n');
+    if (command === 'blkid') return resultOf('TYPE=ext4\n');
+    if (command === 'dumpe2fs') return resultOf('Block count:   256\nBlock size:   4096\n');
     if (command === 'resize2fs' && this.#mounted && !this.#mayGrowMounted)
       return { exitCode: 1, stdout: '', stderr: 'Permission denied to resize filesystem' };
     if (command === 'mount') this.#mounted = true;
     if (command === 'umount') this.#mounted = false;
-    return said('');
+    return resultOf('');
   }
 
   async mount(

@@ -20,13 +20,13 @@ async function mounting({ bytes, content, exactSize = true, asked }: Case): Prom
   const done: string[] = [];
   const host = {
     ...nodeHost((command, args) => {
-      const said = (stdout: string, exitCode = 0) =>
+      const resultOf = (stdout: string, exitCode = 0) =>
         Promise.resolve({ exitCode, stdout, stderr: '' });
-      if (args.includes('--getsize64')) return said(`${bytes}\n`);
-      if (command === 'blkid') return content === 'blank' ? said('', 2) : said(`TYPE=${content}\n`);
-      if (command === 'dumpe2fs') return said('Block count:   1\nBlock size:   4096\n');
+      if (args.includes('--getsize64')) return resultOf(`${bytes}\n`);
+      if (command === 'blkid') return content === 'blank' ? resultOf('', 2) : resultOf(`TYPE=${content}\n`);
+      if (command === 'dumpe2fs') return resultOf('Block count:   1\nBlock size:   4096\n');
       if (command !== 'blockdev') done.push(command);
-      return said('');
+      return resultOf('');
     }),
     mounts: () => Promise.resolve([]),
     deviceNumber: () => Promise.resolve('8:16'),

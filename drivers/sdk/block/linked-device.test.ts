@@ -67,21 +67,21 @@ describe('the device of a volume, found by its link', () => {
     });
 
   it('is named with the remedy if the volume is mounted: by its link if that is wrong, and by its state otherwise', async () => {
-    const said = async () => (await device().mountedUnready('volume 7')).message;
+    const messageNow = async () => (await device().mountedUnready('volume 7')).message;
     await show('vpd_pg80', page80(serial));
     await show('state', 'offline\n');
-    expect(await said())
+    expect(await messageNow())
       .to.contain('/dev/sda is in state offline, not running')
       .and.contain('Stop the instances')
       .and.not.contain('udevadm');
     await show('state', 'running\n');
-    expect(await said()).to.contain('it was not ready before');
+    expect(await messageNow()).to.contain('it was not ready before');
     await show('vpd_pg80', page80('kedge-other'));
-    expect(await said())
+    expect(await messageNow())
       .to.contain(`link-${serial} does not lead to`)
       .and.contain('udevadm');
     target = undefined;
-    expect(await said())
+    expect(await messageNow())
       .to.contain(`link-${serial} does not lead to`)
       .and.contain('udevadm');
   });

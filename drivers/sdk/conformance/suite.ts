@@ -57,32 +57,32 @@ function missing(
   options: ConformanceOptions,
   capabilities: Capabilities,
 ): string | undefined {
-  const said = (there: boolean, reason: string): string | undefined => (there ? undefined : reason);
+  const reasonUnless = (there: boolean, reason: string): string | undefined => (there ? undefined : reason);
   switch (need) {
     case 'content':
-      return said(options.mounts !== false, 'the option "mounts" is false');
+      return reasonUnless(options.mounts !== false, 'the option "mounts" is false');
     case 'ownsData':
-      return said(capabilities.ownsData, 'the driver does not own the data (capability ownsData)');
+      return reasonUnless(capabilities.ownsData, 'the driver does not own the data (capability ownsData)');
     case 'snapshots':
-      return said(
+      return reasonUnless(
         capabilities.snapshots,
         'the driver does not support snapshots (capability snapshots)',
       );
     case 'expand':
-      return said(capabilities.expand, 'the driver does not support expansion (capability expand)');
+      return reasonUnless(capabilities.expand, 'the driver does not support expansion (capability expand)');
     case 'inventory':
-      return said(options.inventory !== undefined, 'the option "inventory" is not set');
+      return reasonUnless(options.inventory !== undefined, 'the option "inventory" is not set');
     case 'otherNode':
-      return said(options.otherNode !== undefined, 'the option "otherNode" is not set');
+      return reasonUnless(options.otherNode !== undefined, 'the option "otherNode" is not set');
     case 'unknownNode':
-      return said(options.unknownNode !== undefined, 'the option "unknownNode" is not set');
+      return reasonUnless(options.unknownNode !== undefined, 'the option "unknownNode" is not set');
     case 'invalidParameters':
-      return said(
+      return reasonUnless(
         (options.invalidParameters ?? []).length > 0,
         'the option "invalidParameters" is not set',
       );
     case 'sensitiveParameters':
-      return said(
+      return reasonUnless(
         capabilities.sensitiveParameters.length > 0,
         'no parameter is a credential (capability sensitiveParameters)',
       );

@@ -24,15 +24,15 @@ describe('untrusted names in messages', () => {
     expect(shownName('x), pid 1 (init')).to.equal("'x), pid 1 (init'");
     expect(shownName("/m'; rm -rf /'")).to.equal("'/m?; rm -rf /?'");
     const command = 'a\u001b]0;b\n);reboot';
-    const told = describeHolders([
+    const description = describeHolders([
       { type: 'files', pid: 7, command },
       { type: 'mount', pid: 8, command, target: '/a\u202e$(reboot)', here: true },
       { type: 'mount', pid: 9, command, target: '/b\u009b\n', here: false },
       { type: 'swap', path: '/c\r`reboot`' },
     ]);
-    expect(told).to.match(/^[\x20-\x7e]+$/);
-    expect(told).to.contain("unmount it (umount '/a?$(reboot)')");
-    expect(told).to.contain("turn it off (swapoff '/c?`reboot`')");
-    expect(told).to.contain("pid 7 ('a?]0;b?);reboot')");
+    expect(description).to.match(/^[\x20-\x7e]+$/);
+    expect(description).to.contain("unmount it (umount '/a?$(reboot)')");
+    expect(description).to.contain("turn it off (swapoff '/c?`reboot`')");
+    expect(description).to.contain("pid 7 ('a?]0;b?);reboot')");
   });
 });

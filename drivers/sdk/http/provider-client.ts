@@ -48,11 +48,11 @@ export interface ProviderInterface {
     /** When a refused request may be repeated, in seconds since the epoch; absent: no header contains it. */
     readonly reset?: string;
   };
-  /** Writes the message of a refusal from the provider's words in `said`. Undefined selects the usual message. */
+  /** Writes the message of a refusal; `description` has its text, status and code. Undefined: the usual message. */
   readonly messageOf?: (
     refusal: Refusal,
     call: ProviderCall,
-    said: string,
+    description: string,
     kind: DriverErrorKind,
   ) => string | undefined;
 }
@@ -228,9 +228,9 @@ export class ProviderClient {
     const code = refusal.code === '' ? '' : `, ${refusal.code}`;
     const words = refusal.message === '' ? 'no message' : refusal.message;
     const request = id === undefined ? '' : `, request ${id}`;
-    const said = `${words} (HTTP ${refusal.status}${code}${request})`;
+    const description = `${words} (HTTP ${refusal.status}${code}${request})`;
     const plain =
-      messageOf?.(refusal, call, said, kind) ?? `${provider} refused ${call.name}: ${said}`;
+      messageOf?.(refusal, call, description, kind) ?? `${provider} refused ${call.name}: ${description}`;
     const message = row?.remedy === undefined ? plain : `${plain}; ${row.remedy}`;
     const isRate = refusal.status === 429 || row?.rateLimit === true;
     const rate = isRate ? this.#retryAfter(reply, row?.retryAfterMs) : undefined;

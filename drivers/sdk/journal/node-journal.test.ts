@@ -229,9 +229,9 @@ describe('the journal of a node', () => {
         await mkdir(join(folder, name));
       }
       const undone: NodeState[] = [];
-      const tell = (state: NodeState): Promise<void> => Promise.resolve(void undone.push(state));
+      const step = (state: NodeState): Promise<void> => Promise.resolve(void undone.push(state));
       const places = () => Promise.resolve(['/', '/dev/loop-a', '/dev/loop-b', '/mounts/a']);
-      const undo: NodeUndo = { thaw: tell, unmount: tell, detach: tell, places };
+      const undo: NodeUndo = { thaw: step, unmount: step, detach: step, places };
       const recovery = await recoverNode(journal, undo, ({ type }) => type !== 'freeze');
       expect(undone).to.deep.equal([freeze('a')]);
       expect(recovery.repaired).to.have.deep.members([freeze('a'), mount('a')]);
@@ -281,7 +281,7 @@ describe('the journal of a node', () => {
   });
 
   it('creates a state after recording it, and after undoing the state of an earlier process', async () => {
-    const told: string[] = [];
+    const steps: string[] = [];
     const texts = new Map<string, string>();
     const files: JournalFiles = {
       list: () => Promise.resolve([...texts.keys()]),
@@ -289,20 +289,20 @@ describe('the journal of a node', () => {
       write: async (name, text) => {
         await new Promise((resolve) => setImmediate(resolve));
         texts.set(name, text);
-        told.push('recorded');
+        steps.push('recorded');
       },
       remove: (name) => Promise.resolve(void texts.delete(name)),
       setAside: (name) => Promise.resolve(name),
     };
-    const tell = (what: string) => (): Promise<void> => Promise.resolve(void told.push(what));
+    const step = (what: string) => (): Promise<void> => Promise.resolve(void steps.push(what));
     const hold = (): Promise<void> =>
-      new NodeJournal(files).hold(freeze('a'), tell('work'), tell('undone'));
+      new NodeJournal(files).hold(freeze('a'), step('work'), step('undone'));
     await hold();
-    expect(told.splice(0)).to.deep.equal(['recorded', 'work']);
-    await new NodeJournal(files).make(freeze('a'), tell('made'));
-    expect(told.splice(0)).to.deep.equal(['recorded', 'made']);
+    expect(steps.splice(0)).to.deep.equal(['recorded', 'work']);
+    await new NodeJournal(files).make(freeze('a'), step('made'));
+    expect(steps.splice(0)).to.deep.equal(['recorded', 'made']);
     await hold();
-    expect(told).to.deep.equal(['undone', 'recorded', 'work']);
+    expect(steps).to.deep.equal(['undone', 'recorded', 'work']);
   });
 
   it('keeps wanted states and their records', async () => {
@@ -311,8 +311,8 @@ describe('the journal of a node', () => {
     for (const state of [mount('a'), loop('a'), mount('b'), loop('b')])
       await journal.make(state, made);
     const undone: NodeState[] = [];
-    const tell = (state: NodeState): Promise<void> => Promise.resolve(void undone.push(state));
-    const undo: NodeUndo = { thaw: tell, unmount: tell, detach: tell };
+    const step = (state: NodeState): Promise<void> => Promise.resolve(void undone.push(state));
+    const undo: NodeUndo = { thaw: step, unmount: step, detach: step };
     const recovery = await recoverNode(journal, undo, ({ uid }) => uid === 'a');
     expect(recovery.undone).to.deep.equal(undone);
     expect(undone).to.deep.equal([mount('b'), loop('b')]);

@@ -17,10 +17,10 @@ const machines = defineKind<Machine>({
 describe('changes of rights', () => {
   let stop: AbortController;
   let store: ObjectStore;
-  let told = 0;
+  let notifications = 0;
   beforeEach(async () => {
     stop = new AbortController();
-    told = 0;
+    notifications = 0;
     store = await openStore({ engine: new MemoryEngine() });
     await store.create(tokens, {
       name: 'kept',
@@ -28,11 +28,11 @@ describe('changes of rights', () => {
       metadata: { finalizers: ['example.com/keeps'] },
     });
     void (async () => {
-      for await (const _ of rightsChanges(store, stop.signal, machines)) told += 1;
+      for await (const _ of rightsChanges(store, stop.signal, machines)) notifications += 1;
     })();
     await settle();
-    expect(told, 'once the watch has begun').to.equal(1);
-    told = 0;
+    expect(notifications, 'once the watch has begun').to.equal(1);
+    notifications = 0;
   });
   afterEach(async () => {
     stop.abort();
@@ -42,13 +42,13 @@ describe('changes of rights', () => {
   it('include the revocation of a token, also while a finalizer keeps its object', async () => {
     await store.updateStatus(tokens, { name: 'kept' }, { lastUsedAt: '2026-01-01T00:00:00Z' });
     await settle();
-    expect(told).to.equal(0);
+    expect(notifications).to.equal(0);
     await store.deleteByName(tokens, { name: 'kept' });
     await settle();
     expect((await store.get(tokens, { name: 'kept' }))?.metadata.deletionRequestedAt).to.be.a(
       'string',
     );
-    expect(told).to.equal(1);
+    expect(notifications).to.equal(1);
   });
 
   it('include the removal of a node, and no heartbeat', async () => {
@@ -59,9 +59,9 @@ describe('changes of rights', () => {
       await store.updateStatus(machines, { name: 'node-1' }, { heartbeatAt });
       await settle();
     }
-    expect(told).to.equal(0);
+    expect(notifications).to.equal(0);
     await store.deleteByName(machines, { name: 'node-1' });
     await settle();
-    expect(told).to.equal(1);
+    expect(notifications).to.equal(1);
   });
 });

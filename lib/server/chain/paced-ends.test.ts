@@ -55,8 +55,8 @@ describe('ends of many streams', () => {
     });
     const outcomes: string[] = [];
     const ask = async (): Promise<void> => {
-      const said = await stream.next().then(({ value }) => String(value), String);
-      outcomes.push(said);
+      const result = await stream.next().then(({ value }) => String(value), String);
+      outcomes.push(result);
     };
     void ask();
     await settle();

@@ -68,12 +68,12 @@ describe('a gRPC message', () => {
     call.on('error', () => undefined);
     call.write(bytes);
     const status = new Promise<string>((resolve) => {
-      const told = (headers: IncomingHttpHeaders): void => {
+      const onHeaders = (headers: IncomingHttpHeaders): void => {
         const code = headers['grpc-status'];
         if (code !== undefined) resolve(String(code));
       };
-      call.on('response', told);
-      call.on('trailers', told);
+      call.on('response', onHeaders);
+      call.on('trailers', onHeaders);
     });
     call.resume();
     return { call, status };

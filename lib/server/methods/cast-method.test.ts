@@ -117,7 +117,7 @@ describe('a cast', () => {
       () => expect.fail('it was not refused'),
       (thrown: unknown) => StatusError.from(thrown),
     );
-    const told = error.violations.map(({ field }) => field.replace(/^.*\./, ''));
-    expect(told).to.include.members(['name', 'room']);
+    const fields = error.violations.map(({ field }) => field.replace(/^.*\./, ''));
+    expect(fields).to.include.members(['name', 'room']);
   });
 });

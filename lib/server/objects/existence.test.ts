@@ -41,7 +41,7 @@ describe('whether an object exists', () => {
   after(() => house[Symbol.asyncDispose]());
 
   /** The content of an answer without the name of the object. */
-  const told = (call: Promise<unknown>, { name }: Place): Promise<string> =>
+  const answerOf = (call: Promise<unknown>, { name }: Place): Promise<string> =>
     call.then(
       (answer) => JSON.stringify(answer),
       (error: unknown) => {
@@ -52,8 +52,8 @@ describe('whether an object exists', () => {
   function ask(subject: string, verb: Verb, place: Place): Promise<string> {
     const operation = { kind: 'Lamp', ...place, ...verbs[verb](place) };
     if (verb === 'get')
-      return told(house.client(subject, true).call('ObjectService.Get', operation), place);
-    return told(house.transact(subject, [operation]), place);
+      return answerOf(house.client(subject, true).call('ObjectService.Get', operation), place);
+    return answerOf(house.transact(subject, [operation]), place);
   }
   async function lampOf(owner: string): Promise<Place> {
     const place = { namespace: 'home', name: nextName() };
@@ -74,7 +74,7 @@ describe('whether an object exists', () => {
     const creation = (place: Place): Promise<string> => {
       const object = JSON.stringify({ ...there, labels: { owner: 'somebody' }, ...place });
       const operation = { type: 'CREATE', kind: 'Lamp', ...place, object };
-      return told(house.transact('narrowed', [operation]), place);
+      return answerOf(house.transact('narrowed', [operation]), place);
     };
     const missing = await creation({ namespace: 'home', name: nextName() });
     expect(missing).to.match(/^PermissionDenied /);

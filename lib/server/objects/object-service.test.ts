@@ -98,9 +98,9 @@ describe('transactions of the object service', () => {
     const guess = (subject: string, code: string) =>
       failure(transact(subject, [check(stored, { fields: { code: JSON.stringify(code) } })]));
     for (const code of ['hunter2', 'hunter3', '***']) {
-      const told = await guess('reader', code);
-      expect(told.code).to.equal('PermissionDenied');
-      expect(told.message)
+      const error = await guess('reader', code);
+      expect(error.code).to.equal('PermissionDenied');
+      expect(error.message)
         .to.match(/code can't be compared/)
         .and.not.contain('hunter');
     }
@@ -327,13 +327,13 @@ describe('transactions of the object service', () => {
     await store.update(lamps, { ...foreign, watts: 78 });
     const now = (await store.get(lamps, { namespace: 'home', name: foreign.name }))!;
     await store.update(lamps, { ...now, labels: { owner: 'narrowed' }, watts: 79 });
-    const told: string[] = [];
+    const texts: string[] = [];
     for await (const { events } of stream) {
-      told.push(...(events as readonly JsonObject[]).map((event) => JSON.stringify(event)));
-      if (told.length > 0) stop.abort();
+      texts.push(...(events as readonly JsonObject[]).map((event) => JSON.stringify(event)));
+      if (texts.length > 0) stop.abort();
     }
-    expect(told.length).to.equal(1);
-    const event = JSON.parse(told[0]!) as { type: string; object: string; previous?: string };
+    expect(texts.length).to.equal(1);
+    const event = JSON.parse(texts[0]!) as { type: string; object: string; previous?: string };
     expect([event.type, event.previous ?? '']).to.deep.equal(['ADDED', '']);
     expect((JSON.parse(event.object) as Lamp).watts).to.equal(79);
   });

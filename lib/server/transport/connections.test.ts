@@ -167,8 +167,8 @@ describe('connections of an API server', () => {
       await eventually('both to be closed', () => refused.every((p) => p.closed));
       expect(closedFor(transport, 'bound') - before).to.equal(2);
       expect(open(transport)).to.equal(3);
-      const told = logger.lines.filter((line) => line.message.includes('refused'));
-      expect(told.map((line) => line.fields)).to.deep.equal([{ transport, max: 3 }]);
+      const refusals = logger.lines.filter((line) => line.message.includes('refused'));
+      expect(refusals.map((line) => line.fields)).to.deep.equal([{ transport, max: 3 }]);
       first[0]![Symbol.dispose]();
       await eventually('a free place', () => open(transport) === 2);
       const next = probe(port, firstBytes[transport]);

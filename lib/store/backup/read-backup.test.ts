@@ -32,8 +32,8 @@ describe('verification of a backup', () => {
     const refused = async (bytes: Buffer, what: string): Promise<void> => {
       await writeFile(damaged, bytes);
       const error = await verifyBackup(damaged).catch((e: unknown) => e);
-      const told = hasCode(error, 'DataLoss') || hasCode(error, 'FailedPrecondition');
-      expect(told, `${what}: ${String(error)}`).to.equal(true);
+      const isExpected = hasCode(error, 'DataLoss') || hasCode(error, 'FailedPrecondition');
+      expect(isExpected, `${what}: ${String(error)}`).to.equal(true);
     };
     for (let at = 0; at < good.length; at += 1) {
       await refused(good.subarray(0, at), `cut at ${at}`);

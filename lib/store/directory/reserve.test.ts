@@ -80,9 +80,9 @@ describe('the reserve of a data directory', () => {
     await fill(files, 1);
     await files.remove(`${folder}/3`);
     // Another program uses the space between the measurement and the write.
-    const told = files.freeBytes.bind(files);
+    const freeBytes = files.freeBytes.bind(files);
     files.freeBytes = async () => {
-      const free = (await told()) ?? 0;
+      const free = (await freeBytes()) ?? 0;
       const other = await files.open(`${directory}/other`, 'w');
       await other.write(Buffer.alloc(free), 0);
       return free;
@@ -128,10 +128,10 @@ describe('the reserve of a data directory', () => {
   it('if it is used up, the error names the directory, the free bytes and the remedy', async () => {
     const files = await disk(mebibyte);
     await fill(files, 12);
-    const told = await explainNoRoom(new Error('No space left on device'), files, directory);
-    if (!(told instanceof StatusError)) return expect.fail(String(told));
-    expect(told.reason).to.equal('NoRoomToOpen');
-    expect(told.message).to.match(/\/data is full: 12 bytes are free.*make room|remove or move/);
+    const explained = await explainNoRoom(new Error('No space left on device'), files, directory);
+    if (!(explained instanceof StatusError)) return expect.fail(String(explained));
+    expect(explained.reason).to.equal('NoRoomToOpen');
+    expect(explained.message).to.match(/\/data is full: 12 bytes are free.*make room|remove or move/);
     const other = new Error('EACCES');
     expect(await explainNoRoom(other, files, directory)).to.equal(other);
   });

@@ -23,22 +23,22 @@ const reasonOf = (work: Promise<void>): Promise<unknown> =>
 describe('writes one at a time', () => {
   it('start in the order of the calls, each after the end of the previous one', async () => {
     const writes = new SerialWrites(() => undefined);
-    const told: string[] = [];
+    const steps: string[] = [];
     const latches = [latch(), latch(), latch()];
     const all = latches.map(({ promise }, n) =>
       writes.run(async () => {
-        told.push(`begin ${n}`);
+        steps.push(`begin ${n}`);
         await promise;
-        told.push(`end ${n}`);
+        steps.push(`end ${n}`);
       }),
     );
     latches[2]!.open();
     latches[1]!.open();
     await turns();
-    expect(told).to.deep.equal(['begin 0']);
+    expect(steps).to.deep.equal(['begin 0']);
     latches[0]!.open();
     await Promise.all(all);
-    expect(told.map((one) => one.slice(-1)).join('')).to.equal('001122');
+    expect(steps.map((one) => one.slice(-1)).join('')).to.equal('001122');
     // A write that is requested during the second of two waits for the second.
     const last = latch();
     const running = [writes.run(turns), writes.run(() => last.promise)];

@@ -207,7 +207,7 @@ describe('a watch with a selector', () => {
   });
 
   const labels = parseLabelSelector('tier=web');
-  const told = async (store: ObjectStore, fromRevision: number): Promise<readonly string[]> => {
+  const changesOf = async (store: ObjectStore, fromRevision: number): Promise<readonly string[]> => {
     const stop = new AbortController();
     const lines: string[] = [];
     const watch = store.watch(things, { fromRevision, labels, signal: stop.signal, bookmarkMs: 1 });
@@ -229,10 +229,10 @@ describe('a watch with a selector', () => {
       { op: 'overwrite', kind, object: { ...db, metadata: { finalizers: [] } } },
     ]);
     const expected = ['ADDED a', 'MODIFIED a', 'DELETED a'];
-    expect(await told(store, 0)).to.deep.equal(expected);
+    expect(await changesOf(store, 0)).to.deep.equal(expected);
     await store.close();
     const again = await openStore({ engine });
-    expect(await told(again, 0)).to.deep.equal(expected);
+    expect(await changesOf(again, 0)).to.deep.equal(expected);
     await again.close();
   });
 
@@ -244,10 +244,10 @@ describe('a watch with a selector', () => {
       { op: 'overwrite', kind, object: db },
       { op: 'deleteByName', kind, key: key('a') },
     ]);
-    expect(await told(store, 0)).to.deep.equal(['ADDED a', 'DELETED a']);
+    expect(await changesOf(store, 0)).to.deep.equal(['ADDED a', 'DELETED a']);
     await store.close();
     const again = await openStore({ engine });
-    expect(await told(again, 0)).to.deep.equal(['ADDED a', 'DELETED a']);
+    expect(await changesOf(again, 0)).to.deep.equal(['ADDED a', 'DELETED a']);
     await again.close();
   });
 
@@ -258,7 +258,7 @@ describe('a watch with a selector', () => {
       { op: 'overwrite', kind, object: web },
       { op: 'deleteByName', kind, key: key('a') },
     ]);
-    expect(await told(store, 0)).to.deep.equal([]);
+    expect(await changesOf(store, 0)).to.deep.equal([]);
     await store.close();
   });
 });

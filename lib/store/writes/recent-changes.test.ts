@@ -23,13 +23,13 @@ describe('recent changes', () => {
             expect(recent.size).to.be.at.most(bound);
             expect(recent.ofKind('Thing')).to.deep.equal({ revision, exact: true });
             for (const asked of values) {
-              const told = recent.ofValue('Thing', undefined, asked);
+              const found = recent.ofValue('Thing', undefined, asked);
               const known = last.get(asked) ?? start;
-              if (told.exact) expect(told.revision).to.equal(known);
-              else expect(told.revision).to.be.at.least(known);
+              if (found.exact) expect(found.revision).to.equal(known);
+              else expect(found.revision).to.be.at.least(known);
               // At least as many values as fit into half of the limit are known.
               const since = new Set(written.slice(last.get(asked) ? known - start - 1 : 0, at + 1));
-              if (last.has(asked) && since.size <= bound / 2) expect(told.exact).to.equal(true);
+              if (last.has(asked) && since.size <= bound / 2) expect(found.exact).to.equal(true);
             }
           }
         },

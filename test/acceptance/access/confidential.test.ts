@@ -33,7 +33,7 @@ describe('values of secrets that parameters refer to', function () {
       return body.status === status;
     });
   /** The objects and events that the API returns, and the log of the daemon. */
-  const told = async (): Promise<string> => {
+  const answersText = async (): Promise<string> => {
     const paths = ['volumes', 'instances', 'services', 'events', 'volumes/v:describe'];
     const answers = await Promise.all(
       [...paths, 'volumes/bad:describe', 'instances/v-0:describe'].map(async (path) =>
@@ -58,12 +58,12 @@ describe('values of secrets that parameters refer to', function () {
       async () => (await readFile(join(hidden, 'file'), 'utf8').catch(() => '')) === 'written\n',
     );
     expect((await daemon.ok('GET', `${base}/volumes/v`)).handle).to.equal('********');
-    expect(await told()).to.not.contain('hidden-place');
+    expect(await answersText()).to.not.contain('hidden-place');
     await daemon.crash();
     await until('instances/v-0', 'Running');
     await daemon.ok('DELETE', `${base}/services/v`);
     await until('volumes/v', 'Available');
-    expect(await told()).to.not.contain('hidden-place');
+    expect(await answersText()).to.not.contain('hidden-place');
   });
 
   it('two volumes with the same path from secrets share one storage', async () => {

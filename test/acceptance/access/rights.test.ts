@@ -208,11 +208,11 @@ describe('rights in a running daemon', function () {
     );
     const environment = { ...daemon.cliEnvironment, KEDGE_TOKEN: String(maker.token) };
     const command = ['cmd/bin/kedge.mjs', 'token', 'create', 'guest'];
-    const said = await finish(process.execPath, command, environment);
-    expect(said.stderr).to.contain(`valid until ${String(maker.expiresAt)}`);
+    const result = await finish(process.execPath, command, environment);
+    expect(result.stderr).to.contain(`valid until ${String(maker.expiresAt)}`);
     const statuses = async () =>
       Promise.all(
-        [lasting.token, said.stdout.trim()].map(
+        [lasting.token, result.stdout.trim()].map(
           async (text) =>
             (await daemon.rest('GET', `${base}/volumes`, undefined, String(text))).status,
         ),

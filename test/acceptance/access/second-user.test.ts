@@ -83,13 +83,13 @@ describe('a second user of the machine', function () {
           encoding: 'utf8',
           timeout: 120_000,
         });
-        const said = result.stdout + result.stderr;
-        if (said.includes('RuntimeUnavailable')) {
-          expect(said).to.contain('run kedged as root');
+        const shown = result.stdout + result.stderr;
+        if (shown.includes('RuntimeUnavailable')) {
+          expect(shown).to.contain('run kedged as root');
           console.log('      user namespaces are not available here; cast says so');
           break;
         }
-        expect(result.status, `${line}: ${said}`).to.equal(0);
+        expect(result.status, `${line}: ${shown}`).to.equal(0);
       }
     } finally {
       if (!gone) child.kill('SIGTERM');

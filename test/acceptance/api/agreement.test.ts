@@ -120,7 +120,7 @@ describe('gRPC and REST', function () {
     );
     return JSON.parse(text.replaceAll(`"${namespace}"`, '"NS"')) as unknown;
   }
-  const said = (message: string, namespace: string): string =>
+  const normalize = (message: string, namespace: string): string =>
     message.replaceAll(namespace, 'NS').replaceAll(/resourceVersion \d+/g, 'resourceVersion N');
   const versionOf = async (kind: string, namespace: string, name: string): Promise<string> => {
     const object = await client.api.call(`${kind}Service.Get`, { namespace, name }).then(
@@ -160,7 +160,7 @@ describe('gRPC and REST', function () {
       const error = StatusError.from(thrown);
       const { reason, message } = error;
       const code = statusCodes[error.code];
-      return { code, reason, message: said(message, namespace), answer: undefined };
+      return { code, reason, message: normalize(message, namespace), answer: undefined };
     }
   }
 
@@ -189,7 +189,7 @@ describe('gRPC and REST', function () {
       reason: string;
       message: string;
     };
-    return { code, reason, message: said(message, namespace), answer: undefined };
+    return { code, reason, message: normalize(message, namespace), answer: undefined };
   }
 
   it('agree on the outcome, the code, the reason, the message and the object of random requests', async () => {

@@ -41,11 +41,11 @@ describe('responses of a daemon, compared with its OpenAPI document', function (
     daemon = await TestDaemon.start();
     document = (await daemon.ok('GET', '/v1/openapi.json')) as unknown as Document;
     ajv.addSchema({ ...document, $id: 'api' });
-    const { volume, service } = workload(daemon, 'told', 'echo one; echo two; sleep 600');
+    const { volume, service } = workload(daemon, 'printer', 'echo one; echo two; sleep 600');
     await daemon.ok('POST', `${base}/volumes`, volume);
     await daemon.ok('POST', `${base}/services`, service);
     await eventually('the instance', async () => {
-      const { body } = await daemon.rest('GET', `${base}/instances/told-0`);
+      const { body } = await daemon.rest('GET', `${base}/instances/printer-0`);
       return body.status === 'Running';
     });
   });
@@ -75,8 +75,8 @@ describe('responses of a daemon, compared with its OpenAPI document', function (
     const validate = validatorOf(schema);
     expect(validate({ colour: 'red' }), `${label}: anything fits`).to.equal(false);
     const fits = validate(value);
-    const told = `${label}: ${JSON.stringify(value)}: ${JSON.stringify(validate.errors)}`;
-    expect(fits, told).to.equal(true);
+    const context = `${label}: ${JSON.stringify(value)}: ${JSON.stringify(validate.errors)}`;
+    expect(fits, context).to.equal(true);
   }
   function ask(path: string, init: RequestInit = {}): Promise<Response> {
     const headers = { authorization: `Bearer ${daemon.token}`, ...init.headers };
@@ -133,10 +133,10 @@ describe('responses of a daemon, compared with its OpenAPI document', function (
     for (const [at, { operationId }] of operations.entries())
       expect(summaries[at], operationId).to.match(/^[A-Z].{3,119}[^.]$/);
     expect(operationOf('GET', '/v1/namespaces').summary).to.equal('List Namespace objects');
-    const told = document.servers.map(({ url }) =>
+    const urls = document.servers.map(({ url }) =>
       String(new URL(url, `http://${daemon.restAddress}/v1/openapi.json`)),
     );
-    expect(told).to.deep.equal([`http://${daemon.restAddress}/`]);
+    expect(urls).to.deep.equal([`http://${daemon.restAddress}/`]);
   });
 
   it('each refusal has the documented members, as JSON and as a problem', async () => {
@@ -146,8 +146,8 @@ describe('responses of a daemon, compared with its OpenAPI document', function (
     const cases: readonly (readonly [number, string, string, string, RequestInit])[] = [
       [400, 'POST', all, `${base}/volumes`, { headers: text, body: '{"size":"x","colour":1}' }],
       [400, 'POST', all, `${base}/volumes`, { headers: text, body: '{' }],
-      [401, 'GET', one, `${base}/volumes/told`, { headers: { authorization: 'Bearer wrong' } }],
-      [403, 'GET', one, `${base}/volumes/told`, {}],
+      [401, 'GET', one, `${base}/volumes/printer`, { headers: { authorization: 'Bearer wrong' } }],
+      [403, 'GET', one, `${base}/volumes/printer`, {}],
       [404, 'GET', one, `${base}/volumes/none`, {}],
       [
         409,
@@ -156,7 +156,7 @@ describe('responses of a daemon, compared with its OpenAPI document', function (
         '/v1/namespaces',
         { headers: text, body: '{"name":"default"}' },
       ],
-      [412, 'POST', `${one}:reuse`, `${base}/volumes/told:reuse`, { headers: text, body: '{}' }],
+      [412, 'POST', `${one}:reuse`, `${base}/volumes/printer:reuse`, { headers: text, body: '{}' }],
     ];
     await daemon.ok('POST', '/v1/admin/users', { name: 'nothing', policies: [] });
     const { token } = await daemon.ok('POST', '/v1/auth/tokens', { subject: 'nothing' });
@@ -219,10 +219,10 @@ describe('responses of a daemon, compared with its OpenAPI document', function (
   it('logs, commands and backups stream the documented events', async () => {
     const logs = operationOf('GET', '/v1/namespaces/{namespace}/logs/{name}');
     const lines = await eventually('two lines', async () => {
-      const response = await ask(`${base}/logs/told-0`);
+      const response = await ask(`${base}/logs/printer-0`);
       expect(response.headers.get('content-type')).to.equal(jsonLines);
-      const said = (await response.text()).split('\n').filter((line) => line !== '');
-      return said.length >= 2 ? said : undefined;
+      const received = (await response.text()).split('\n').filter((line) => line !== '');
+      return received.length >= 2 ? received : undefined;
     });
     assertValid(
       schemaOf(logs, '200', jsonLines),
@@ -230,14 +230,14 @@ describe('responses of a daemon, compared with its OpenAPI document', function (
       'lines',
     );
     const stop = new AbortController();
-    const followed = await ask(`${base}/logs/told-0?follow=true`, { signal: stop.signal });
+    const followed = await ask(`${base}/logs/printer-0?follow=true`, { signal: stop.signal });
     const events = await eventsOf(followed, (seen) => seen.length >= 2);
     stop.abort();
     requireEvents(schemaOf(logs, '200', eventStream), events, 'followed logs');
     const posts: readonly (readonly [string, string, object])[] = [
       [
         '/v1/namespaces/{namespace}/exec/{name}',
-        `${base}/exec/told-0`,
+        `${base}/exec/printer-0`,
         { command: ['echo', 'hello'] },
       ],
       ['/v1/admin/backups', '/v1/admin/backups', {}],

@@ -110,15 +110,15 @@ describe('a remote client', function () {
       name: 'namespaces',
       backoff: { baseMs: 50, maxMs: 500 },
     });
-    const told: string[] = [];
+    const changes: string[] = [];
     informer.addHandler({
-      onAdd: ({ name }) => void told.push(`+${name}`),
-      onDelete: ({ object }) => void told.push(`-${object.name}`),
+      onAdd: ({ name }) => void changes.push(`+${name}`),
+      onDelete: ({ object }) => void changes.push(`-${object.name}`),
     });
     informer.start();
     await informer.waitForSync();
     await remote.create({ name: 'before' });
-    await eventually('the first', () => told.includes('+before'));
+    await eventually('the first', () => changes.includes('+before'));
     await daemon.crash();
     await eventually('the channel', () =>
       remote.create({ name: 'after' }).then(
@@ -128,8 +128,8 @@ describe('a remote client', function () {
       ),
     );
     await remote.deleteByName({ name: 'before' });
-    await eventually('the others', () => told.includes('+after') && told.includes('-before'));
-    expect(told.filter((line) => line === '+before')).to.have.length(1);
+    await eventually('the others', () => changes.includes('+after') && changes.includes('-before'));
+    expect(changes.filter((line) => line === '+before')).to.have.length(1);
     await eventually('the deletion', async () => !(await remote.get({ name: 'before' })));
     const present = (await remote.list()).items.map((namespace) => namespace.name);
     expect([...informer.lister.keys()].sort()).to.deep.equal(present);

@@ -136,15 +136,15 @@ describe('a watch over the wire, against the log of the store', function () {
         const batches = api.watch({ namespace, fromRevision: at, signal: stop.signal });
         for await (const { events, revision } of batches) {
           for (const { type, object } of events) {
-            const told = changeOf(type, object);
+            const received = changeOf(type, object);
             // A client may receive an event before the watch that fills the log.
-            const isLogged = (): boolean => (log.at(-1)?.revision ?? 0) >= told.revision;
+            const isLogged = (): boolean => (log.at(-1)?.revision ?? 0) >= received.revision;
             if (!isLogged()) await eventually('the log', isLogged);
             const next = log.find((change) => change.revision > at);
-            expect(told, `watcher ${id} behind ${at}`).to.deep.equal(next);
-            if (type === 'DELETED') state.delete(told.name);
-            else state.set(told.name, told.text);
-            at = told.revision;
+            expect(received, `watcher ${id} behind ${at}`).to.deep.equal(next);
+            if (type === 'DELETED') state.delete(received.name);
+            else state.set(received.name, received.text);
+            at = received.revision;
             left -= 1;
           }
           at = Math.max(at, revision);
@@ -190,10 +190,10 @@ describe('a watch over the wire, against the log of the store', function () {
     // One more event, so that every watcher receives one.
     await store.create(notes, { name: 'last', namespace, text: 'last' });
     last = store.revision;
-    const told = await Promise.all(watchers);
+    const results = await Promise.all(watchers);
     await eventually('the log to be complete', () => log.at(-1)?.revision === last);
-    const relists = told.reduce((sum, t) => sum + t.relists, 0);
-    const reconnects = told.reduce((sum, t) => sum + t.reconnects, 0);
+    const relists = results.reduce((sum, t) => sum + t.relists, 0);
+    const reconnects = results.reduce((sum, t) => sum + t.reconnects, 0);
     console.log(`      ${log.length} changes, ${reconnects} reconnects, ${relists - 30} relists`);
     expect(reconnects).to.be.greaterThan(100);
     expect(relists - 30, 'the history was compacted under some').to.be.greaterThan(0);

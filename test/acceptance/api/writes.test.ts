@@ -89,8 +89,8 @@ describe('writes to a running daemon', () => {
 
   it('UpdateStatus writes only valid status fields', async () => {
     const body = { reason: 'Told', size: '9Gi', metadata: {} };
-    const told = await daemon.ok('PUT', `${volumes}/v/status`, body);
-    expect(told).to.include({ reason: 'Told', size: '1Gi' });
+    const updated = await daemon.ok('PUT', `${volumes}/v/status`, body);
+    expect(updated).to.include({ reason: 'Told', size: '1Gi' });
     const bad = await daemon.rest('PUT', `${volumes}/v/status`, { status: 'Sleeping' });
     expect(bad.status).to.equal(400);
     expect(bad.body.message).to.contain('Sleeping');

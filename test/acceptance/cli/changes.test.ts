@@ -61,8 +61,8 @@ describe('commands that change an object', function () {
   });
 
   it('a missing object does not prevent the change of others', async () => {
-    const said = await run('label volume/absent volume/other colour=blue', 4);
-    expect(said).to.contain('volumes/other labels changed').and.contain('absent');
+    const output = await run('label volume/absent volume/other colour=blue', 4);
+    expect(output).to.contain('volumes/other labels changed').and.contain('absent');
   });
 
   it('patch changes the given fields and removes those that are null', async () => {
@@ -118,28 +118,28 @@ describe('commands that change an object', function () {
     async function edit(
       line: string,
       target: string,
-    ): Promise<{ readonly code: number | null; readonly said: string }> {
+    ): Promise<{ readonly code: number | null; readonly output: string }> {
       const editor = join(daemon.home, 'editor');
       await writeFile(editor, `#!/bin/sh\n${line}\n`);
       await chmod(editor, 0o755);
       const environment = { ...daemon.cliEnvironment, KEDGE_EDITOR: editor, TMPDIR: daemon.home };
       const args = [join(root, 'cmd/bin/kedge.mjs'), 'edit', ...target.split(' ')];
       const { code, stdout, stderr } = await finish(process.execPath, args, environment);
-      return { code, said: stdout + stderr };
+      return { code, output: stdout + stderr };
     }
-    const kept = async (said: string): Promise<string> =>
-      readFile(/kept in (\S+):/.exec(said)?.[1] ?? 'nowhere', 'utf8');
+    const kept = async (output: string): Promise<string> =>
+      readFile(/kept in (\S+):/.exec(output)?.[1] ?? 'nowhere', 'utf8');
     before(() => mkdir(join(daemon.home, 'tmp'), { recursive: true }));
 
     it('writes the edited object, and reports if nothing was changed', async () => {
       const changed = await edit(`sed -i 's/^size: .*/size: 64Mi/' "$1"`, 'volume data');
-      expect(changed).to.deep.equal({ code: 0, said: 'volumes/data changed\n' });
+      expect(changed).to.deep.equal({ code: 0, output: 'volumes/data changed\n' });
       expect((await stored(`${volumes}/data`)).size).to.equal('64Mi');
       const same = await edit('true', 'volume/data');
-      expect(same).to.deep.equal({ code: 0, said: 'volumes/data unchanged\n' });
+      expect(same).to.deep.equal({ code: 0, output: 'volumes/data unchanged\n' });
       const failed = await edit('exit 3', 'volume/data');
       expect(failed.code).to.equal(1);
-      expect(failed.said).to.contain('exit code 3, and nothing was changed');
+      expect(failed.output).to.contain('exit code 3, and nothing was changed');
     });
 
     it('shows no field that the server sets, and no value of a secret', async () => {
@@ -148,33 +148,33 @@ describe('commands that change an object', function () {
       expect(seen).to.contain('password: "********"').and.not.contain('tide');
       expect(seen).to.not.match(/^version:|uid:|createdAt:/m);
       const added = await edit(`sed -i 's/^  password:.*/&\\n  user: ada/' "$1"`, 'secret login');
-      expect(added.code, added.said).to.equal(0);
+      expect(added.code, added.output).to.equal(0);
       expect(await run('secret reveal login')).to.equal('password: tide\nuser: ada\n');
     });
 
     it('reports a conflict, writes nothing, and keeps the text', async () => {
       const meanwhile = `"${process.execPath}" cmd/bin/kedge.mjs label volume/data by=other >&2`;
-      const { code, said } = await edit(
+      const { code, output } = await edit(
         `sed -i 's/^size: .*/size: 128Mi/' "$1"; ${meanwhile}`,
         'volume data',
       );
-      expect(code, said).to.equal(5);
-      expect(said).to.contain('another client changed the object');
-      expect(await kept(said)).to.contain('size: 128Mi');
+      expect(code, output).to.equal(5);
+      expect(output).to.contain('another client changed the object');
+      expect(await kept(output)).to.contain('size: 128Mi');
       expect((await stored(`${volumes}/data`)).size).to.equal('64Mi');
     });
 
     it('keeps a text that is refused, and names its line or field', async () => {
       const field = await edit(`sed -i 's/^size:/siez:/' "$1"`, 'volume data');
       expect(field.code).to.equal(6);
-      expect(field.said).to.contain('did you mean size?');
-      expect(await kept(field.said)).to.contain('siez: 64Mi');
+      expect(field.output).to.contain('did you mean size?');
+      expect(await kept(field.output)).to.contain('siez: 64Mi');
       const yaml = await edit(`echo 'a: [' >> "$1"`, 'volume data');
       expect(yaml.code).to.equal(6);
-      expect(yaml.said).to.match(/volume-data\.yaml:\d+/);
+      expect(yaml.output).to.match(/volume-data\.yaml:\d+/);
       const name = await edit(`sed -i 's/^name: .*/name: else/' "$1"`, 'volume data');
       expect(name.code).to.equal(6);
-      expect(name.said).to.contain("can't be changed");
+      expect(name.output).to.contain("can't be changed");
     });
   });
 

@@ -46,8 +46,8 @@ describe('kedge cast reports whether objects run', function () {
       'volumes/grows is being resized to 999Ti; kedge describe volume grows -n default shows the progress\n',
     );
     await eventually('the refusal', async () => {
-      const told = await daemon.cli('describe', 'volume', 'grows', '-n', 'default');
-      return told.stdout.includes("can't grow the volume");
+      const described = await daemon.cli('describe', 'volume', 'grows', '-n', 'default');
+      return described.stdout.includes("can't grow the volume");
     });
     const { stdout: shown } = await daemon.cli('get', 'volumes');
     expect(shown).to.match(/CAPACITY +SIZE .*\ngrows +local +Available +16Mi +999Ti /);
@@ -104,12 +104,12 @@ describe('kedge cast reports whether objects run', function () {
       'volumes:\n  - {name: d, mountPath: /d, claim: {name: absent-node}}\n---\nkind: Volume\nname: absent-node\nstorageClassName: local-host\nsize: 1Gi\naccessMode: ReadWriteOnce\nparameters: {hostPath: PATH}\n';
     const path = join(daemon.home, 'host', 'nothing-there');
     // A cast whose timeout ends before the first attempt reports an earlier cause. The next cast reports this one.
-    const told = await eventually('a cast that reports the cause', async () => {
+    const output = await eventually('a cast that reports the cause', async () => {
       const done = await cast('waits', '[sleep, "60"]', volume.replace('PATH', path), 4);
       expect(done.code).to.equal(done.stderr.includes('in time') ? 7 : 1);
       return done.stderr.includes('does not exist') ? done.stderr : undefined;
     });
-    expect(told).to.match(/Service default\/waits: Volume default\/absent-node: .*does not exist/);
+    expect(output).to.match(/Service default\/waits: Volume default\/absent-node: .*does not exist/);
     const described = await daemon.cli('describe', 'service', 'waits');
     expect(described.stdout).to.match(/^Cause: +Volume default\/absent-node: .*does not exist/m);
     const instance = await daemon.cli('describe', 'instance', 'waits-0');
@@ -126,7 +126,7 @@ describe('kedge cast reports whether objects run', function () {
     };
     const put = (fields: object) =>
       daemon.rest('PUT', `${path}/services/slow`, { ...service, ...fields });
-    const told = async (): Promise<{ readonly ready?: string; readonly pid?: unknown }> => {
+    const observed = async (): Promise<{ readonly ready?: string; readonly pid?: unknown }> => {
       const { body } = await daemon.rest('GET', `${path}/instances/slow-0`);
       const all = (body.conditions ?? []) as readonly Record<string, string>[];
       const ready = all.find(({ type }) => type === 'Ready');
@@ -135,7 +135,7 @@ describe('kedge cast reports whether objects run', function () {
     };
     await daemon.ok('POST', `${path}/services`, { ...service, minReadySeconds: 600 });
     const waiting = await eventually('the process', async () => {
-      const now = await told();
+      const now = await observed();
       return now.ready?.includes('ready in') ? now : undefined;
     });
     // A later report has less time left.
@@ -146,14 +146,14 @@ describe('kedge cast reports whether objects run', function () {
     // It takes effect on the running process.
     expect((await put({ minReadySeconds: 0 })).status).to.equal(200);
     const ready = await eventually('it to be ready', async () => {
-      const now = await told();
+      const now = await observed();
       return now.ready?.startsWith('True') ? now : undefined;
     });
     expect(ready.pid).to.equal(waiting.pid);
     expect((await put({})).status).to.equal(200);
     await daemon.crash();
     await daemon.answering();
-    expect(await told()).to.deep.equal(ready);
+    expect(await observed()).to.deep.equal(ready);
     expect((await put({ minReadySeconds: -1 })).status).to.equal(400);
   });
 });

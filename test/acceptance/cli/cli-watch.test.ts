@@ -29,8 +29,8 @@ describe('kedge get --watch', function () {
     watching = child;
     let output = '';
     child.stdout.on('data', (data) => (output += String(data)));
-    let said = '';
-    child.stderr.on('data', (data) => (said += String(data)));
+    let errors = '';
+    child.stderr.on('data', (data) => (errors += String(data)));
     const ended = new Promise<number | null>((resolve) => {
       child.on('close', resolve);
     });
@@ -40,7 +40,7 @@ describe('kedge get --watch', function () {
     await daemon.end('SIGKILL');
     await eventually(
       'the message about the outage',
-      () => said.includes('The server does not answer'),
+      () => errors.includes('The server does not answer'),
       30_000,
     );
     await daemon.run(ports);

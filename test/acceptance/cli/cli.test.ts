@@ -272,10 +272,10 @@ describe('the local profile of npm start', function () {
       await writeFile(file1, 'namespace:\n  name: kept\n');
       expect((await run('cast', file1)).code).to.equal(0);
       expect(await daemon.end('SIGTERM')).to.equal(0);
-      const said = daemon.log.length;
+      const loggedLength = daemon.log.length;
       await daemon.run();
       await eventually('the next greeting', () =>
-        daemon.log.slice(said).includes('Ctrl-C stops it'),
+        daemon.log.slice(loggedLength).includes('Ctrl-C stops it'),
       );
       expect((await run('get', 'namespaces', 'kept')).code).to.equal(0);
     } finally {

@@ -22,7 +22,7 @@ describe('the first start of a local daemon', function () {
 
   const failsFirst = async (
     firstStart: (data: string) => Promise<Finished>,
-    told: RegExp,
+    expected: RegExp,
   ): Promise<void> => {
     const daemon = await TestDaemon.start({
       arguments: ['--local'],
@@ -30,7 +30,7 @@ describe('the first start of a local daemon', function () {
         await mkdir(data, { recursive: true, mode: 0o700 });
         const { code, stderr } = await firstStart(data);
         expect(code, stderr).to.equal(1);
-        expect(stderr).to.match(told).and.not.contain('"msg":"ready"');
+        expect(stderr).to.match(expected).and.not.contain('"msg":"ready"');
       },
     });
     try {
@@ -78,14 +78,14 @@ describe('kedge login if its file can not be written', function () {
   it('names the file, and the variables to set instead', async () => {
     const daemon = await TestDaemon.start();
     try {
-      const said = await finish(
+      const result = await finish(
         'sh',
         ['-c', 'echo "$TOKEN" | "$0" "$1" login --server "$SERVER"', process.execPath, kedge],
         { TOKEN: daemon.token, SERVER: daemon.grpcAddress, XDG_CONFIG_HOME: '/dev/null/config' },
       );
-      expect(said.code, said.stderr).to.equal(1);
-      expect(said.stderr).to.contain('/dev/null/config/kedge/config.yaml');
-      expect(said.stderr).to.contain('XDG_CONFIG_HOME').and.contain('KEDGE_TOKEN');
+      expect(result.code, result.stderr).to.equal(1);
+      expect(result.stderr).to.contain('/dev/null/config/kedge/config.yaml');
+      expect(result.stderr).to.contain('XDG_CONFIG_HOME').and.contain('KEDGE_TOKEN');
     } finally {
       await daemon.dispose();
     }

@@ -19,7 +19,7 @@ describe('a misspelt word on the command line', function () {
   });
   after(() => daemon.dispose());
 
-  for (const [line, code, said] of [
+  for (const [line, code, message] of [
     ['get volums', 6, '"volums" is not a kind; did you mean volumes?'],
     ['describe sevice web', 6, '"sevice" is not a kind; did you mean service?'],
     ['get volumes -o yml', 6, 'did you mean yaml?'],
@@ -39,12 +39,12 @@ describe('a misspelt word on the command line', function () {
       const ended = await daemon.cli(...line.split(' '));
       expect(ended.code, ended.stderr).to.equal(code);
       expect(ended.stdout).to.equal('');
-      expect(ended.stderr).to.contain(said);
+      expect(ended.stderr).to.contain(message);
       if (line === 'get volume nothing-like-it')
         expect(ended.stderr).to.not.match(/did you mean|There is/i);
     });
 
-  for (const [key, said] of [
+  for (const [key, message] of [
     ['svc.io/zoen', 'no driver reads label svc.io/zoen; did you mean svc.io/zone?\n'],
     [
       'topology.kubernetes.io/region',
@@ -53,10 +53,10 @@ describe('a misspelt word on the command line', function () {
     ['svc.io/zone', ''],
     ['tier', ''],
   ] as const)
-    it(`${said === '' ? 'is not reported' : 'is reported'} for label ${key} of a node`, async () => {
+    it(`${message === '' ? 'is not reported' : 'is reported'} for label ${key} of a node`, async () => {
       const [node] = (await daemon.ok('GET', '/v1/nodes')).items as { name: string }[];
       const ended = await daemon.cli('label', 'node', node?.name ?? '', `${key}=a`);
-      expect([ended.code, ended.stderr]).to.deep.equal([0, said]);
+      expect([ended.code, ended.stderr]).to.deep.equal([0, message]);
       const volume = await daemon.cli('label', 'volume', 'journal', `${key}=a`);
       expect([volume.code, volume.stderr]).to.deep.equal([0, '']);
     });
@@ -64,17 +64,17 @@ describe('a misspelt word on the command line', function () {
   it('is reported in the labels of a patched or edited node too', async () => {
     const [node] = (await daemon.ok('GET', '/v1/nodes')).items as { name: string }[];
     const name = node?.name ?? '';
-    const said = (key: string): string =>
+    const messageFor = (key: string): string =>
       `no driver reads label ${key}; did you mean svc.io/zone?\n`;
     const labels = { 'svc.io/zon': 'a', 'svc.io/region': 'b', tier: null };
     const patched = await daemon.cli('patch', 'node', name, '--patch', JSON.stringify({ labels }));
-    expect([patched.code, patched.stderr]).to.deep.equal([0, said('svc.io/zon')]);
+    expect([patched.code, patched.stderr]).to.deep.equal([0, messageFor('svc.io/zon')]);
     const editor = `sed -i 's|^labels:|labels:\\n  zone: a|'`;
     const environment = { ...daemon.cliEnvironment, KEDGE_EDITOR: editor };
     const edit = [join(root, 'cmd/bin/kedge.mjs'), 'edit', 'node', name];
     const edited = await finish(process.execPath, edit, environment);
     // The label of the patch is unchanged, and is not reported again.
-    expect([edited.code, edited.stderr]).to.deep.equal([0, said('zone')]);
+    expect([edited.code, edited.stderr]).to.deep.equal([0, messageFor('zone')]);
     const volume = await daemon.cli(
       'patch',
       'volume',

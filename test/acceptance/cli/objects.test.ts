@@ -69,8 +69,8 @@ describe('objects on the command line', function () {
 
   it('cast prints the command and the YAML that create a missing namespace', async () => {
     const path = await file('nowhere.yaml', 'kind: Configmap\nname: a\nnamespace: nowhere\n');
-    const said = await run(['cast', path], 4);
-    expect(said).to.contain('kedge create namespace nowhere').and.not.contain('ensureNamespace');
+    const output = await run(['cast', path], 4);
+    expect(output).to.contain('kedge create namespace nowhere').and.not.contain('ensureNamespace');
   });
 
   it('get prints several kinds as a list that can be cast again', async () => {
@@ -187,13 +187,13 @@ describe('objects on the command line', function () {
         'kind: Secret\nname: fresh\ndata: {word: sesame}\n',
       ].join('---\n'),
     );
-    const said = await run(['diff', path], 1);
-    expect(said).to.contain('~ Volume default/one updated\n');
-    expect(said).to.contain('  + labels.a: b\n').and.contain('    size: 16Mi -> 32Mi\n');
-    expect(said).to.contain('  + data.user: ********\n');
-    expect(said).to.contain('    data.password: ******** -> ******** (another value)\n');
-    expect(said).to.contain('+ Secret default/fresh created\n');
-    expect(said).to.not.match(/tid|sesame|ada/);
+    const output = await run(['diff', path], 1);
+    expect(output).to.contain('~ Volume default/one updated\n');
+    expect(output).to.contain('  + labels.a: b\n').and.contain('    size: 16Mi -> 32Mi\n');
+    expect(output).to.contain('  + data.user: ********\n');
+    expect(output).to.contain('    data.password: ******** -> ******** (another value)\n');
+    expect(output).to.contain('+ Secret default/fresh created\n');
+    expect(output).to.not.match(/tid|sesame|ada/);
     expect((await daemon.ok('GET', `${base}/volumes/one`))['size']).to.equal('16Mi');
     expect((await daemon.rest('GET', `${base}/secrets/fresh`)).status).to.equal(404);
     const equal = await file('equal.yaml', 'kind: Secret\nname: login\ndata: {password: tide}\n');

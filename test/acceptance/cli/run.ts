@@ -9,9 +9,9 @@ export function runner(daemon: () => TestDaemon): Run {
   return async (words, code = 0) => {
     const args = typeof words === 'string' ? words.split(' ') : words;
     const done = await daemon().cli(...args);
-    const said = done.stdout + done.stderr;
-    expect(done.code, `kedge ${args.join(' ')}\n${said}`).to.equal(code);
-    expect(said, `kedge ${args.join(' ')}`).to.not.equal('');
-    return said;
+    const output = done.stdout + done.stderr;
+    expect(done.code, `kedge ${args.join(' ')}\n${output}`).to.equal(code);
+    expect(output, `kedge ${args.join(' ')}`).to.not.equal('');
+    return output;
   };
 }

@@ -21,16 +21,16 @@ describe('kedge wait', function () {
   after(() => daemon.dispose());
 
   /** Runs a command; resolves with its exit code and its output. */
-  function waiting(args: string): Promise<{ readonly code: number | null; readonly said: string }> {
+  function waiting(args: string): Promise<{ readonly code: number | null; readonly output: string }> {
     const child = spawn(process.execPath, ['cmd/bin/kedge.mjs', ...args.split(' ')], {
       cwd: root,
       env: { ...process.env, ...daemon.cliEnvironment },
     });
-    let said = '';
-    child.stdout.on('data', (data) => (said += String(data)));
-    child.stderr.on('data', (data) => (said += String(data)));
+    let output = '';
+    child.stdout.on('data', (data) => (output += String(data)));
+    child.stderr.on('data', (data) => (output += String(data)));
     return new Promise((resolve) => {
-      child.on('close', (code) => resolve({ code, said }));
+      child.on('close', (code) => resolve({ code, output }));
     });
   }
 
@@ -41,8 +41,8 @@ describe('kedge wait', function () {
     expect(await run('wait instance/web-0 --for condition=Ready')).to.contain(
       'instances/web-0 has condition Ready=True\n',
     );
-    const said = await run('wait service/web volume/web --for status=Running', 6);
-    expect(said).to.contain('volumes never have the status "Running"');
+    const output = await run('wait service/web volume/web --for status=Running', 6);
+    expect(output).to.contain('volumes never have the status "Running"');
     expect(await run('wait volume -l app=web --for status=Bound')).to.contain('is Bound');
     expect(await run('wait instances --all --for condition=VolumesReady')).to.contain('web-0');
   });
@@ -96,11 +96,11 @@ describe('kedge wait', function () {
     );
     await daemon.ok('DELETE', `${base}/volumes/short`);
     const first = await gone;
-    expect(first.code, first.said).to.equal(0);
-    expect(first.said).to.match(/is deleted|does not exist/);
+    expect(first.code, first.output).to.equal(0);
+    expect(first.output).to.match(/is deleted|does not exist/);
     const second = await never;
-    expect(second.code, second.said).to.equal(4);
-    expect(second.said).to.match(/was deleted before|does not exist/);
+    expect(second.code, second.output).to.equal(4);
+    expect(second.output).to.match(/was deleted before|does not exist/);
   });
 
   it('that is interrupted reports what continues, like a cast and a deletion, and ends with 130', async () => {
@@ -119,14 +119,14 @@ describe('kedge wait', function () {
         cwd: root,
         env: { ...process.env, ...daemon.cliEnvironment },
       });
-      let said = '';
+      let output = '';
       for (const stream of [child.stdout, child.stderr])
-        stream.on('data', (data) => (said += String(data)));
+        stream.on('data', (data) => (output += String(data)));
       const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
-      await eventually(`"${shown}"`, () => said.includes(shown), 30_000);
+      await eventually(`"${shown}"`, () => output.includes(shown), 30_000);
       child.kill('SIGINT');
-      expect(await ended, said).to.equal(130);
-      return said;
+      expect(await ended, output).to.equal(130);
+      return output;
     };
     const cast = await interrupted(['cast', file], 'ready in');
     expect(cast).to.contain('Interrupted: the objects are stored, and kedged continues');

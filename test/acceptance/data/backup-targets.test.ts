@@ -42,7 +42,7 @@ describe('the file of a backup', function () {
   ): Promise<{
     readonly child: ChildProcess;
     readonly ended: Promise<number | null>;
-    readonly said: () => string;
+    readonly output: () => string;
   }> {
     for (;;) {
       await mkdir(target);
@@ -51,8 +51,8 @@ describe('the file of a backup', function () {
         [kedge, 'admin', 'backup', join(target, 'store.backup')],
         { env: { ...process.env, ...daemon.cliEnvironment }, stdio: ['ignore', 'ignore', 'pipe'] },
       );
-      let said = '';
-      child.stderr.on('data', (text) => (said += String(text)));
+      let output = '';
+      child.stderr.on('data', (text) => (output += String(text)));
       const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
       await eventually('the backup to be under way', async () => {
         const [name] = await readdir(target);
@@ -65,7 +65,7 @@ describe('the file of a backup', function () {
         names.map(async (name) => (await stat(join(target, name))).size),
       );
       const midway = signal === 'SIGKILL' || sizes.every((size) => size < largeBytes / 3);
-      if (midway && !names.includes('store.backup')) return { child, ended, said: () => said };
+      if (midway && !names.includes('store.backup')) return { child, ended, output: () => output };
       child.kill('SIGKILL');
       await ended;
       await rm(target, { recursive: true });
@@ -118,14 +118,14 @@ describe('the file of a backup', function () {
 
   it('a client that reads nothing does not delay the stop of the daemon, and gets no backup', async () => {
     const target = join(folder, 'slow');
-    const { child, ended, said } = await signalledMidway(target, 'SIGSTOP');
+    const { child, ended, output } = await signalledMidway(target, 'SIGSTOP');
     try {
       const before = performance.now();
       await daemon.end('SIGTERM');
       expect(performance.now() - before).to.be.below(45_000);
       child.kill('SIGCONT');
       expect(await ended).to.not.equal(0);
-      expect(said()).to.not.equal('');
+      expect(output()).to.not.equal('');
       expect(await readdir(target)).to.deep.equal([]);
     } finally {
       child.kill('SIGKILL');
@@ -162,9 +162,9 @@ describe('the file of a backup', function () {
     const before = (await readdir(daemon.data)).sort();
     for (const command of ['backup', 'salvage'])
       for (const target of [join(daemon.data, 'restored'), join(folder, 'way', 'db', 'x.backup')]) {
-        const told = await kedged(command, target);
-        expect(told.code).to.equal(1);
-        expect(told.stderr).to.include('is in the data directory');
+        const result = await kedged(command, target);
+        expect(result.code).to.equal(1);
+        expect(result.stderr).to.include('is in the data directory');
       }
     expect((await readdir(daemon.data)).sort()).to.deep.equal(before);
     expect((await kedged('backup', join(folder, 'precious'))).stderr).to.include('is another file');

@@ -212,7 +212,7 @@ describe('backups of a stopped daemon', function () {
 
   it('an unwritable or unreadable file is named with the remedy', async () => {
     const away = join(folder, 'gone', 'store.backup');
-    const told: readonly (readonly [readonly string[], RegExp])[] = [
+    const cases: readonly (readonly [readonly string[], RegExp])[] = [
       [
         ['backup', away],
         /gone\/store\.backup can't be written.*create the directory, or use a file in an existing one/,
@@ -226,7 +226,7 @@ describe('backups of a stopped daemon', function () {
       [['restore', away, '--replace'], /gone\/store\.backup does not exist; use a file/],
     ];
     await writeFile(join(folder, 'kept.txt'), 'bytes');
-    for (const [args, words] of told) {
+    for (const [args, words] of cases) {
       const refused = await kedged(daemon.data, ...args);
       expect(refused.code, args.join(' ')).to.equal(1);
       expect(refused.stderr, args.join(' ')).to.match(words);

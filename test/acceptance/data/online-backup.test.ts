@@ -140,8 +140,8 @@ describe('a backup of a running daemon', function () {
         [kedge, 'admin', 'backup', join(target, 'store.backup')],
         { env: { ...process.env, ...daemon.cliEnvironment } },
       );
-      let said = '';
-      child.stderr.on('data', (text) => (said += String(text)));
+      let errors = '';
+      child.stderr.on('data', (text) => (errors += String(text)));
       const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
       await eventually(
         'the backup to be under way',
@@ -153,7 +153,7 @@ describe('a backup of a running daemon', function () {
       // A fast backup was complete before the kill, and is repeated.
       if (code === 0) continue;
       expect(code).to.equal(1);
-      expect(said).to.not.equal('');
+      expect(errors).to.not.equal('');
       expect(await readdir(target)).to.deep.equal([]);
     }
   });

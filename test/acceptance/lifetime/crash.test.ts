@@ -118,7 +118,7 @@ describe('a daemon that is killed', function () {
     await daemon.run();
     for (let n = 15; n < 25; n += 1) await create(n);
     for (const n of [3, 17]) await daemon.ok('DELETE', `/v1/namespaces/n${n}`);
-    const told = (events: readonly SseEvent[]) =>
+    const linesOf = (events: readonly SseEvent[]) =>
       events
         .filter((e) => e.event !== 'BOOKMARK')
         .map((e) => {
@@ -126,10 +126,10 @@ describe('a daemon that is killed', function () {
           return `${e.event} ${object.name}@${object.metadata.resourceVersion}`;
         });
     const last = (events: readonly string[]) => events.some((e) => e.startsWith('DELETED n17@'));
-    const whole = told(await daemon.events(path, undefined, (e) => last(told(e))));
+    const whole = linesOf(await daemon.events(path, undefined, (e) => last(linesOf(e))));
     const resumeAt = before.filter((e) => e.id !== undefined).at(-1)?.id;
-    const after = told(await daemon.events(path, resumeAt, (e) => last(told(e))));
-    expect([...told(before), ...after]).to.deep.equal(whole);
+    const after = linesOf(await daemon.events(path, resumeAt, (e) => last(linesOf(e))));
+    expect([...linesOf(before), ...after]).to.deep.equal(whole);
     const revisions = whole.map((e) => Number(e.split('@')[1]));
     expect(revisions).to.deep.equal([...revisions].sort((a, b) => a - b));
     expect(new Set(whole).size).to.equal(whole.length);

@@ -63,8 +63,8 @@ describe('deletions of a running daemon end, or report what they wait for', func
       const { body } = await daemon.rest('GET', path);
       // An attempt to provision it may report the same before its deletion is requested.
       const { deletionRequestedAt } = body.metadata as { readonly deletionRequestedAt?: string };
-      const told = String(body.failureMessage);
-      return deletionRequestedAt && told.includes('secret shop/place does not exist; create it');
+      const failure = String(body.failureMessage);
+      return deletionRequestedAt && failure.includes('secret shop/place does not exist; create it');
     });
     const other = await daemon.rest('POST', '/v1/namespaces/shop/secrets', {
       name: 'other',
@@ -91,19 +91,19 @@ describe('deletions of a running daemon end, or report what they wait for', func
       ...{ status: 'Running', detail: '' },
     });
     await daemon.ok('DELETE', '/v1/namespaces/shop?cascade=true');
-    const told = () =>
+    const remaining = () =>
       eventually('the condition', async () => {
         const { body } = await daemon.rest('GET', '/v1/namespaces/shop');
         return body.conditions ? condition(body, 'ContentRemaining') : undefined;
       });
-    expect(await told()).to.include({
+    expect(await remaining()).to.include({
       reason: 'InUse',
       message:
         'waits for the deletion of its objects: volume "shop/v" is bound to till/v-0; delete the service or scale it down first',
     });
     await daemon.crash();
     expect((await daemon.ok('GET', path)).metadata).to.not.have.property('deletionRequestedAt');
-    expect((await told()).reason).to.equal('InUse');
+    expect((await remaining()).reason).to.equal('InUse');
     expect((await daemon.ok('GET', '/v1/namespaces/till/instances/v-0')).status).to.equal(
       'Running',
     );

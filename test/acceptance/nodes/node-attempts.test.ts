@@ -259,15 +259,15 @@ describe("attempts of a node's token other than status writes of volumes", funct
     'the status of an instance of another node': async () =>
       Object.values(await caller.write('Instance', 'elsewhere-0', { status: 'Running' })),
     'an event about a foreign object, or in a foreign namespace': async (here) => {
-      const told = { name: 'lie', type: 'Warning', reason: 'Lie' };
+      const event = { name: 'lie', type: 'Warning', reason: 'Lie' };
       const foreign = { kind: 'Volume', namespace: 'default', name: 'foreign', uid: 'x' };
       const mine = { ...foreign, name: 'mine' };
       await caller.daemon.ok('POST', '/v1/namespaces', { name: 'others' });
       const others = '/v1/namespaces/others/events';
       return [
-        await caller.refusal('POST', `${base}/events`, { ...told, regarding: foreign }),
-        await caller.refusal('POST', others, { ...told, regarding: mine }),
-        await caller.refusal('POST', others, { ...told, regarding: { kind: 'Node', name: here } }),
+        await caller.refusal('POST', `${base}/events`, { ...event, regarding: foreign }),
+        await caller.refusal('POST', others, { ...event, regarding: mine }),
+        await caller.refusal('POST', others, { ...event, regarding: { kind: 'Node', name: here } }),
       ];
     },
   };

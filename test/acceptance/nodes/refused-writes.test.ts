@@ -75,9 +75,9 @@ describe('an agent whose account lost the right to write the status of instances
     ).catch(async (error: unknown) => {
       throw new Error(`${String(error)}\n${await why('instance/web-0')}\n${agent.log}`);
     });
-    const told = await why('service/web');
-    expect(told).to.match(refused).and.contain('Instance default/web-0');
-    expect(told).to.contain('the reconcile by the agent is refused (PermissionDenied)');
+    const explanation = await why('service/web');
+    expect(explanation).to.match(refused).and.contain('Instance default/web-0');
+    expect(explanation).to.contain('the reconcile by the agent is refused (PermissionDenied)');
     expect((await daemon.ok('GET', instance)).status).to.equal('Running');
 
     await withPolicies(['node']);

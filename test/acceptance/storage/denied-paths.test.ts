@@ -63,12 +63,12 @@ describe('directories of the daemon as volumes of driver local-host', function (
   it('a link to them is refused when the volume is provisioned', async () => {
     await symlink(join(home, 'data'), join(home, 'host/link'));
     expect((await create('link', join(home, 'host/link'))).status).to.equal(200);
-    const told = await eventually('the refusal', async () => {
+    const refusal = await eventually('the refusal', async () => {
       const { body } = await daemon.rest('GET', `${base}/volumes/link`);
       const { message = '' } = (body.lastOperation ?? {}) as { message?: string };
       return message.includes('no workload may reach') ? message : undefined;
     });
-    expect(told).to.contain(`hostPath ${home}/host/link resolves to "${home}/data" is the data`);
+    expect(refusal).to.contain(`hostPath ${home}/host/link resolves to "${home}/data" is the data`);
   });
 
   it('other directories are used', async () => {

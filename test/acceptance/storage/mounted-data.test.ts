@@ -38,14 +38,14 @@ describe('secretMounts and configmapMounts', function () {
       terminationGracePeriodSeconds: 0,
     };
     await daemon.ok('POST', `${base}/services`, service);
-    const told = (text: string) =>
+    const untilReported = (text: string) =>
       eventually(text, async () => {
         const { body } = await daemon.rest('GET', `${base}/instances/files-0`);
         return JSON.stringify(body.conditions ?? []).includes(text);
       });
-    await told('secret default/login does not exist');
+    await untilReported('secret default/login does not exist');
     await daemon.ok('POST', `${base}/secrets`, secret('one'));
-    await told('configmap default/look does not exist');
+    await untilReported('configmap default/look does not exist');
     await daemon.ok('POST', `${base}/configmaps`, {
       name: 'look',
       data: { 'a.css': 'red', b: '' },
@@ -71,7 +71,7 @@ describe('secretMounts and configmapMounts', function () {
     });
     // A running workload keeps the files of a deleted object.
     await daemon.ok('DELETE', `${base}/configmaps/look`);
-    await told('previous files are kept');
+    await untilReported('previous files are kept');
     expect(await inside('cat', '/srv/look/c')).to.equal('new');
     await daemon.end('SIGKILL');
     await daemon.run();

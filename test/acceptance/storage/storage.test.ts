@@ -188,7 +188,7 @@ describe('storage through the API of a running daemon', function () {
     await until('instances/db-1', 'Pending');
     expect(await handleOf('volumes/data-db-1')).to.equal(handle);
     const service = await daemon.ok('GET', `${base}/services/db`);
-    for (const [change, told] of [
+    for (const [change, message] of [
       [{ storageClassName: 'local-host' }, 'its class is'],
       [{ size: '2Mi' }, 'kedge volume resize data-db-0 2Mi -n default'],
     ] as const) {
@@ -206,7 +206,7 @@ describe('storage through the API of a running daemon', function () {
         volumes: [changed],
       });
       expect(answer.status, JSON.stringify(answer.body)).to.equal(412);
-      expect(JSON.stringify(answer.body), 'V26').to.contain(told);
+      expect(JSON.stringify(answer.body), 'V26').to.contain(message);
     }
     const early = await daemon.rest('POST', `${base}/volumes/data-db-1:reuse`, {});
     expect(early.status).to.equal(412);

@@ -38,27 +38,27 @@ describe('signals of kedge exec', function () {
     let text = '';
     started.stdout.on('data', (data) => (text += String(data)));
     const ended = once(started, 'close') as Promise<[number | null]>;
-    return { started, ended, said: () => text };
+    return { started, ended, output: () => text };
   }
 
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     it(`${signal} to kedge reaches the command, whose exit code is returned`, async () => {
       const script = trap(signal.slice(3));
       const args = [exec, 'exec', 'busy-0', '--', 'sh', '-c', script];
-      const { started, ended, said } = start(process.execPath, args);
-      await eventually('the command', () => said().includes('ready'));
+      const { started, ended, output } = start(process.execPath, args);
+      await eventually('the command', () => output().includes('ready'));
       started.kill(signal);
       expect((await ended)[0]).to.equal(5);
-      expect(said()).to.contain(`caught ${signal.slice(3)}`);
+      expect(output()).to.contain(`caught ${signal.slice(3)}`);
     });
 
   it('Ctrl-C in a terminal interrupts the command, and not kedge', async () => {
     const words = [process.execPath, exec, 'exec', '-it', 'busy-0', '--', 'sh', '-c', trap('INT')];
     const line = words.map((word) => `'${word}'`).join(' ');
-    const { started, ended, said } = start('script', ['-qec', line, '/dev/null']);
-    await eventually('the command', () => said().includes('ready'));
+    const { started, ended, output } = start('script', ['-qec', line, '/dev/null']);
+    await eventually('the command', () => output().includes('ready'));
     started.stdin.write('\u0003');
     expect((await ended)[0]).to.equal(5);
-    expect(said()).to.contain('caught INT');
+    expect(output()).to.contain('caught INT');
   });
 });

@@ -46,19 +46,19 @@ describe('limits that this node can not enforce', function () {
 
   it('are reported by the condition LimitsEnforced of an instance that runs without them', async () => {
     await cast('limited', memory);
-    const told = condition(await becomes('limited-0', 'Running'), 'LimitsEnforced');
-    expect(told).to.include({ status: 'False', reason: 'LimitsNotEnforced' });
-    expect(told?.message).to.match(/^limits of memory \(.+\) can't be enforced by this kedged; /);
+    const enforced = condition(await becomes('limited-0', 'Running'), 'LimitsEnforced');
+    expect(enforced).to.include({ status: 'False', reason: 'LimitsNotEnforced' });
+    expect(enforced?.message).to.match(/^limits of memory \(.+\) can't be enforced by this kedged; /);
     const shown = await daemon.cli('describe', 'instance/limited-0');
-    expect(shown.stdout, shown.stderr).to.contain(told?.message);
+    expect(shown.stdout, shown.stderr).to.contain(enforced?.message);
   });
 
   it('keep an instance from starting if they are strict', async () => {
     await cast('strict', { ...memory, strict: true });
     const failed = await becomes('strict-0', 'Failed');
-    const told = condition(failed, 'Ready');
-    expect(told).to.include({ status: 'False', reason: 'StartFailed' });
-    expect(told?.message).to.match(/^can't be started: limits of memory .* can't be enforced/);
+    const ready = condition(failed, 'Ready');
+    expect(ready).to.include({ status: 'False', reason: 'StartFailed' });
+    expect(ready?.message).to.match(/^can't be started: limits of memory .* can't be enforced/);
   });
 
   it('are not reported for an instance without limits', async () => {

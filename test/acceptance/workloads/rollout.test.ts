@@ -45,10 +45,10 @@ describe('replacing the instances of a running service', function () {
     ]);
     await eventually('the service to report what it waits for', async () => {
       const service = await daemon.ok('GET', `${path}/web`);
-      const told = JSON.stringify(service.conditions);
+      const conditions = JSON.stringify(service.conditions);
       return (
         service.status === 'Deploying' &&
-        told.includes('older ones are replaced once web-2 is ready')
+        conditions.includes('older ones are replaced once web-2 is ready')
       );
     });
     await daemon.ok('PUT', `${path}/web`, cast('sleep 601'));

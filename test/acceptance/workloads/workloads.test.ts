@@ -27,23 +27,23 @@ describe('workloads through the API of a running daemon', function () {
   };
 
   it('transitions become events with their reasons, and descriptions show them', async () => {
-    await start('told', 'sleep 600');
+    await start('reported', 'sleep 600');
     const reasons = async (kind: string, name: string): Promise<string[]> => {
       const selector = encodeURIComponent(`regarding.kind=${kind},regarding.name=${name}`);
       const events = await daemon.list(`${base}/events?fieldSelector=${selector}`);
       return events.map((e) => String(e.reason));
     };
     await eventually('the events', async () => {
-      const volume = await reasons('Volume', 'told');
-      const instance = await reasons('Instance', 'told-0');
+      const volume = await reasons('Volume', 'reported');
+      const instance = await reasons('Instance', 'reported-0');
       return volume.includes('Bound') && instance.includes('Running');
     });
-    expect(await reasons('Volume', 'told')).to.include.members([
+    expect(await reasons('Volume', 'reported')).to.include.members([
       'Provisioning',
       'Provisioned',
       'Bound',
     ]);
-    const described = await daemon.ok('GET', `${base}/instances/told-0:describe`);
+    const described = await daemon.ok('GET', `${base}/instances/reported-0:describe`);
     const events = described.events as { reason: string; lastSeenAt: string }[];
     expect(events.map((e) => e.reason)).to.include.members(['Scheduled', 'Mounted', 'Running']);
     const times = events.map((e) => e.lastSeenAt);
@@ -52,8 +52,8 @@ describe('workloads through the API of a running daemon', function () {
     const meta = one?.metadata as { expiresAt: string; createdAt: string };
     const hours = (Date.parse(meta.expiresAt) - Date.parse(meta.createdAt)) / 3_600_000;
     expect(hours).to.be.closeTo(24, 0.1);
-    const shown = await daemon.cli('events', '--for', 'volume/told');
-    expect(shown.stdout).to.match(/Normal +Bound +Volume\/told +bound to default\/told-0/);
+    const shown = await daemon.cli('events', '--for', 'volume/reported');
+    expect(shown.stdout).to.match(/Normal +Bound +Volume\/reported +bound to default\/reported-0/);
   });
 
   it('a failure is a warning with its reason and message', async () => {
@@ -256,19 +256,19 @@ describe('workloads through the API of a running daemon', function () {
 
   it('restart recreates the instances of a service, or a single one', async () => {
     const uid = async (): Promise<string> =>
-      ((await running('told-0')).metadata as { uid: string }).uid;
-    for (const path of ['services/told:restart', 'instances/told-0:restart']) {
+      ((await running('reported-0')).metadata as { uid: string }).uid;
+    for (const path of ['services/reported:restart', 'instances/reported-0:restart']) {
       const before = await uid();
       await daemon.ok('POST', `${base}/${path}`, {});
       await eventually('another instance', async () => {
-        const { body } = await daemon.rest('GET', `${base}/instances/told-0`);
+        const { body } = await daemon.rest('GET', `${base}/instances/reported-0`);
         return (body.metadata as { uid?: string } | undefined)?.uid !== before;
       });
     }
-    const { service } = workload(daemon, 'told', 'sleep 600');
+    const { service } = workload(daemon, 'reported', 'sleep 600');
     const before = await uid();
     // A client that does not know the restart field writes it back unchanged, which restarts nothing.
-    await daemon.ok('PUT', `${base}/services/told`, service);
+    await daemon.ok('PUT', `${base}/services/reported`, service);
     expect(await uid()).to.equal(before);
   });
 

@@ -127,8 +127,8 @@ describe('containers that a user of the engine changes by hand', function () {
     const pids = join('/sys/fs/cgroup', controller, folder, 'pids.max');
     expect((await readFile(pids, 'utf8')).trim()).to.equal('50');
     await writeFile(pids, '99');
-    const told = await limitsAre('False', 'LimitsChanged', 'pids 99 instead of 50');
-    restore(told);
+    const reported = await limitsAre('False', 'LimitsChanged', 'pids 99 instead of 50');
+    restore(reported);
     await limitsAre('True', 'LimitsEnforced');
     expect((await readFile(pids, 'utf8')).trim()).to.equal('50');
     for (const restart of [false, true]) {

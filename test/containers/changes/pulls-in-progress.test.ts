@@ -189,12 +189,12 @@ describe('a slow pull of an image', function () {
     proxy.release();
     await running('kept');
     await cast('next', pushed('next:1'));
-    const told = await eventually(
+    const message = await eventually(
       'the failure',
       async () => textOf(await instanceOf('next'), 'failureMessage') || undefined,
       60_000,
     );
-    expect(told).to.contain('registry held has no credentials').and.contain('default/pull');
+    expect(message).to.contain('registry held has no credentials').and.contain('default/pull');
     await daemon.ok('POST', `${base}/secrets`, {
       name: 'pull',
       data: { password: registryUser.password },

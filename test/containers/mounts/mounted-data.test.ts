@@ -73,7 +73,7 @@ for (const { who, uid } of half('mounted data of containers', users, (user) => u
       const { stdout, stderr } = await daemon.cli('exec', `${name}-0`, '--', 'sh', '-c', script);
       return `${stdout}${stderr}`;
     }
-    const told = (name: string, script: string, text: string) =>
+    const untilOutput = (name: string, script: string, text: string) =>
       eventually(`${script}: ${text}`, async () => (await inside(name, script)) === text);
 
     for (const [name, user] of [
@@ -116,11 +116,11 @@ for (const { who, uid } of half('mounted data of containers', users, (user) => u
       const both = 'cat /run/login/deep/password; ls /srv/look';
       await daemon.ok('PUT', `${base}/secrets/login`, secret('second-password'));
       await daemon.ok('PUT', `${base}/configmaps/look`, { name: 'look', data: { c: 'new' } });
-      for (const name of ['of-root', 'of-another']) await told(name, both, 'second-passwordc\n');
+      for (const name of ['of-root', 'of-another']) await untilOutput(name, both, 'second-passwordc\n');
       await daemon.crash();
-      await told('of-another', both, 'second-passwordc\n');
+      await untilOutput('of-another', both, 'second-passwordc\n');
       await daemon.ok('PUT', `${base}/secrets/login`, secret('third-password'));
-      for (const name of ['of-root', 'of-another']) await told(name, both, 'third-passwordc\n');
+      for (const name of ['of-root', 'of-another']) await untilOutput(name, both, 'third-passwordc\n');
     });
 
     it('that another program removed are written again, and a removed directory is reported', async () => {
@@ -135,7 +135,7 @@ for (const { who, uid } of half('mounted data of containers', users, (user) => u
         'configmap-0/..data/c',
       ]) {
         await rm(join(folder, path));
-        await told('of-another', both, before);
+        await untilOutput('of-another', both, before);
       }
       // kedged may write a file of it at the same time.
       await rm(join(folder, 'configmap-0'), { recursive: true, maxRetries: 10 });

@@ -112,8 +112,8 @@ describe('containers and images of a node whose agent is another process', funct
     run.stdin.end('hello\n');
     expect([(await once(run, 'close'))[0], stdout]).to.deep.equal([3, 'got hello\n']);
     const lines = await eventually('two lines', async () => {
-      const { stdout: told } = await daemon.cli('logs', 'app-0');
-      return told.includes('line 2\n') && told;
+      const { stdout: logged } = await daemon.cli('logs', 'app-0');
+      return logged.includes('line 2\n') && logged;
     });
     expect(lines).to.match(/^line 1\nline 2\n/);
 

@@ -91,9 +91,9 @@ describe('an agent that is stopped by a signal', function () {
     const away = await becomes('Unknown', 'False');
     expect((await daemon.ok('GET', `/v1/nodes/${node}`)).status).to.equal('NotReady');
     expect(away.map(identity)).to.deep.equal(before.map(identity));
-    const told = await daemon.cli('exec', 'boxed-0', '--', 'true');
-    expect(told.code).to.not.equal(0);
-    expect(told.stderr).to.contain(`the agent of node ${node} did not answer within`);
+    const result = await daemon.cli('exec', 'boxed-0', '--', 'true');
+    expect(result.code).to.not.equal(0);
+    expect(result.stderr).to.contain(`the agent of node ${node} did not answer within`);
     expect(process.kill(Number(before[0]?.pid), 0)).to.equal(true);
     expect(containers()).to.equal(all);
 

@@ -66,8 +66,8 @@ export class ProviderCalls {
       const { kind, message } = DriverError.from(error);
       if (kind === 'NotFound') return { type: 'unknown' };
       if (kind !== 'PermissionDenied') throw error;
-      const told = `operation ${id} can not be observed: ${message}`;
-      throw new DriverError('Timeout', told, { operation: id });
+      const description = `operation ${id} can not be observed: ${message}`;
+      throw new DriverError('Timeout', description, { operation: id });
     }
   }
 

@@ -193,9 +193,9 @@ it('cloud3 keeps its rules in any order of the calls', async () => {
           expect(disks.delete(change.volume), 'deleted twice').to.equal(true);
         }
       }
-      const said = await account.emulator.inventory();
+      const inventory = await account.emulator.inventory();
       const named = (kind: string): readonly string[] =>
-        said.filter((one) => one.startsWith(`${kind} `)).map((one) => one.split(' ')[1] ?? '');
+        inventory.filter((one) => one.startsWith(`${kind} `)).map((one) => one.split(' ')[1] ?? '');
       expect(named('attached')).to.have.members([...attached]);
       expect(named('volume')).to.have.members([...disks]);
     }),

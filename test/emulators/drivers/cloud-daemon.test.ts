@@ -134,11 +134,11 @@ requestMs = 2000
     cloud.emulator.revokeToken('token 3');
     await volume('refused', 'bare');
     await until('refused', 'Failed');
-    const told =
+    const expected =
       /\S+ GET \/v2\/volumes\?name=\S+region=fra1\S*: 401 in \d+ ms, CredentialsRejected/;
     for (const command of ['why', 'describe']) {
       const { stdout } = await daemon.cli(command, 'volume/refused');
-      expect(stdout, command).to.match(told);
+      expect(stdout, command).to.match(expected);
     }
     cloud.emulator.addToken(tokenOf('cloud1', 'token 3', tokens[2]));
   });
@@ -154,7 +154,7 @@ requestMs = 2000
         .filter((entry) => entry.isFile())
         .map((entry) => readFile(join(entry.parentPath, entry.name), 'latin1')),
     );
-    const told = [daemon.log, await metrics(), ...answers, ...stored].join('\n');
-    for (const token of tokens) expect(told).not.to.contain(token);
+    const texts = [daemon.log, await metrics(), ...answers, ...stored].join('\n');
+    for (const token of tokens) expect(texts).not.to.contain(token);
   });
 });

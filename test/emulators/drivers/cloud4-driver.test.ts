@@ -259,9 +259,9 @@ describe('cloud4-disk', () => {
       expect(error.kind).to.equal('InvalidParameters');
       expect(error.message).to.contain('parameter credentialsJSON').and.not.contain(text);
     }
-    const told = JSON.stringify([refused.message, refused.calls]);
-    expect(told).not.to.contain(stranger.secret.split('\n')[1]);
-    expect(told).not.to.contain('eyJ');
+    const shown = JSON.stringify([refused.message, refused.calls]);
+    expect(shown).not.to.contain(stranger.secret.split('\n')[1]);
+    expect(shown).not.to.contain('eyJ');
   });
 
   it('lists disks and snapshots of this cluster with their objects, and finds a disk to import', async () => {
@@ -321,9 +321,9 @@ describe('cloud4-disk', () => {
     const one = volume();
     await one.provision();
     await one.attach();
-    const told = JSON.stringify(driver.recentCalls?.(uid));
+    const recentCalls = JSON.stringify(driver.recentCalls?.(uid));
     for (const line of sweepAccount.secret.split('\n').slice(1, 4))
-      expect(told).not.to.contain(line);
-    expect(told).not.to.contain('eyJ');
+      expect(recentCalls).not.to.contain(line);
+    expect(recentCalls).not.to.contain('eyJ');
   });
 });

@@ -112,12 +112,12 @@ endpoint = "${cloud.endpoint}"
         'the report of each volume',
         async () => {
           const all = await daemon.list(`${base}/volumes`);
-          const told = all.filter((one) =>
+          const unanswered = all.filter((one) =>
             new RegExp(`${says} did not answer \\w+ in ${requestMs} ms`).test(
               JSON.stringify(one.lastOperation ?? ''),
             ),
           );
-          return told.length === silentCount;
+          return unanswered.length === silentCount;
         },
         6 * requestMs,
       );

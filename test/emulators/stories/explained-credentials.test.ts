@@ -86,8 +86,8 @@ for (const provider of ['cloud1', 'cloud3'] as const)
       await volume(cloud.literalsOf('second'));
       await snapshot();
       await removed(volumePath);
-      const told = await remedyOf(snapshotPath);
-      expect(told).to.contain('its credential is that of its deleted volume');
+      const remedy = await remedyOf(snapshotPath);
+      expect(remedy).to.contain('its credential is that of its deleted volume');
       expect(JSON.stringify(await cloud.get(snapshotPath))).to.contain('ownParameters');
     });
 
@@ -95,9 +95,9 @@ for (const provider of ['cloud1', 'cloud3'] as const)
       await cloud.storageClass(cloud.literalsOf('first'));
       await volume();
       await cloud.remove('/storageclasses/c?force=true');
-      const told = await remedyOf(volumePath);
-      expect(told).to.contain('kedge edit volume/v -n shop');
-      expect(told).to.contain(`'name: c' 'driver: ${driverNames[provider]}'`);
+      const remedy = await remedyOf(volumePath);
+      expect(remedy).to.contain('kedge edit volume/v -n shop');
+      expect(remedy).to.contain(`'name: c' 'driver: ${driverNames[provider]}'`);
     });
 
     it('names the captured secret of a volume whose parameters were removed, once the class is gone', async () => {

@@ -79,11 +79,11 @@ for (const provider of ['cloud3', 'cloud4'] as const)
       await cloud.storageClass();
       await cloud.volume();
       await cloud.service();
-      const told = await cloud.until('the refusal', async () => {
+      const volume = await cloud.until('the refusal', async () => {
         const found = await cloud.get('/namespaces/shop/volumes/v');
         return found?.['reason'] === 'QuotaExceeded' && found;
       });
-      expect(zoneOf(told)).to.equal(zones[provider].n1);
+      expect(zoneOf(volume)).to.equal(zones[provider].n1);
       expect(await cloud.existing('volume')).to.deep.equal([]);
       setFull(zones[provider].n1, false);
       const { node } = await cloud.running();

@@ -13,7 +13,7 @@ for (const provider of ['cloud1', 'cloud2'] as const)
   describe(`${provider}-volume discloses no token`, () => {
     let folder: string;
     before(async () => {
-      folder = await mkdtemp(join(tmpdir(), 'kedge-told-'));
+      folder = await mkdtemp(join(tmpdir(), 'kedge-tokens-'));
     });
     after(() => rm(folder, { recursive: true, force: true }));
 
@@ -23,8 +23,8 @@ for (const provider of ['cloud1', 'cloud2'] as const)
       const driver = await cloud.driver();
       const message = `the token ${testToken} is not welcome`;
       const body = JSON.stringify({ id: 'refused', message, error: { code: 'refused', message } });
-      const told: string[] = [];
-      const one = new CalledDriver(cloud, driver, `told-${provider}`);
+      const texts: string[] = [];
+      const one = new CalledDriver(cloud, driver, `tokens-${provider}`);
       const asked = { sizeBytes: 1n, accessMode: 'ReadWriteOnce', topology: {} } as const;
       const provision = () => driver.provision({ ...one.request(), ...asked });
       one.handle = (await cloud.over(provision)).handle;
@@ -40,13 +40,13 @@ for (const provider of ['cloud1', 'cloud2'] as const)
           emulator.faults.add({ on: () => true, fault: { type: 'answer', status, body } });
           await cloud
             .over<unknown>(call)
-            .catch((error: unknown) => told.push(inspect(error, { depth: 8, showHidden: true })));
-          told.push(inspect(driver.recentCalls?.(one.uid), { depth: 8 }));
+            .catch((error: unknown) => texts.push(inspect(error, { depth: 8, showHidden: true })));
+          texts.push(inspect(driver.recentCalls?.(one.uid), { depth: 8 }));
           emulator.faults.clear();
           one.handle = (await cloud.over(provision)).handle;
         }
-      told.push(inspect(driver, { depth: 9, showHidden: true }));
-      const all = told.join('\n');
+      texts.push(inspect(driver, { depth: 9, showHidden: true }));
+      const all = texts.join('\n');
       expect(all).to.contain('is not welcome');
       expect(all).not.to.contain(testToken);
       await emulator.close();

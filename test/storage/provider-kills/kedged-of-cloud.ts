@@ -9,7 +9,7 @@ import { ProviderCalls } from '../../drivers/provider/calls.js';
 
 /** The driver. Each call reports its answer to the provider before the daemon receives it. */
 function reporting(driver: Driver, calls: ProviderCalls): Driver {
-  const told =
+  const reportingCall =
     <Q, R>(kind: OperationKind, call: (request: Q) => Promise<R>) =>
     async (request: Q): Promise<R> => {
       const answer = await call(request);
@@ -18,14 +18,14 @@ function reporting(driver: Driver, calls: ProviderCalls): Driver {
     };
   return {
     ...driver,
-    provision: told('provision', (request) => driver.provision(request)),
-    restore: told('restore', (request) => driver.restore(request)),
-    delete: told('delete', (request) => driver.delete(request)),
-    attach: told('attach', (request) => driver.attach(request)),
-    detach: told('detach', (request) => driver.detach(request)),
-    expand: told('expand', (request) => driver.expand(request)),
-    createSnapshot: told('createSnapshot', (request) => driver.createSnapshot(request)),
-    deleteSnapshot: told('deleteSnapshot', (request) => driver.deleteSnapshot(request)),
+    provision: reportingCall('provision', (request) => driver.provision(request)),
+    restore: reportingCall('restore', (request) => driver.restore(request)),
+    delete: reportingCall('delete', (request) => driver.delete(request)),
+    attach: reportingCall('attach', (request) => driver.attach(request)),
+    detach: reportingCall('detach', (request) => driver.detach(request)),
+    expand: reportingCall('expand', (request) => driver.expand(request)),
+    createSnapshot: reportingCall('createSnapshot', (request) => driver.createSnapshot(request)),
+    deleteSnapshot: reportingCall('deleteSnapshot', (request) => driver.deleteSnapshot(request)),
   };
 }
 

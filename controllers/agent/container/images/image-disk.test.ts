@@ -48,12 +48,12 @@ describe('the disk of images', () => {
     await disk.stop();
     return removed;
   }
-  const told = async (): Promise<readonly (string | undefined)[]> =>
+  const eventReasons = async (): Promise<readonly (string | undefined)[]> =>
     (await store.list(events)).items.map(({ reason }) => reason).sort();
 
   it('has no images removed up to the limit', async () => {
     expect(await checked(85, ['a'])).to.deep.equal([]);
-    expect(await told()).to.deep.equal([]);
+    expect(await eventReasons()).to.deep.equal([]);
   });
 
   it('images are removed, the oldest first, until it is below the limit, and an event lists them', async () => {
@@ -67,6 +67,6 @@ describe('the disk of images', () => {
 
   it('that stays too full is reported by a warning with further remedies', async () => {
     expect(await checked(99, ['a'])).to.deep.equal(['a']);
-    expect(await told()).to.deep.equal(['ImageDiskFull', 'ImagesPruned']);
+    expect(await eventReasons()).to.deep.equal(['ImageDiskFull', 'ImagesPruned']);
   });
 });

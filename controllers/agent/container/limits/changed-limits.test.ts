@@ -7,7 +7,7 @@ import { limitsIn } from '../engine/engine-limits.js';
 
 describe('the limits of a running container', () => {
   /** The message for a container that was created with `limits` and has `changes` in its configuration. */
-  function told(limits: ResourceLimits, changes: JsonObject): string | undefined {
+  function messageFor(limits: ResourceLimits, changes: JsonObject): string | undefined {
     const created = limitSettings(limits);
     return changedLimits({
       ...{ id: '0123456789abcdef', name: 'kedge-c-u-1' },
@@ -18,28 +18,28 @@ describe('the limits of a running container', () => {
   const limits = { cpuMillis: 500, cpuRequestMillis: 250, memoryBytes: 2 ** 26, pids: 50 };
 
   it('are those of its creation, also where the kernel counts no swap, or the engine writes -1 for none', () => {
-    expect(told(limits, {})).to.equal(undefined);
-    expect(told(limits, { MemorySwap: -1 })).to.equal(undefined);
-    expect(told({}, { Memory: 0, MemorySwap: 0, CpuQuota: -1, CpuPeriod: 0 })).to.equal(undefined);
+    expect(messageFor(limits, {})).to.equal(undefined);
+    expect(messageFor(limits, { MemorySwap: -1 })).to.equal(undefined);
+    expect(messageFor({}, { Memory: 0, MemorySwap: 0, CpuQuota: -1, CpuPeriod: 0 })).to.equal(undefined);
     // The same limit in the form of docker update --cpus.
-    expect(told(limits, { CpuQuota: 0, CpuPeriod: 0, NanoCpus: 500_000_000 })).to.equal(undefined);
+    expect(messageFor(limits, { CpuQuota: 0, CpuPeriod: 0, NanoCpus: 500_000_000 })).to.equal(undefined);
   });
 
   it('that differ are reported with the command that restores them', () => {
-    expect(told(limits, { Memory: 2 ** 30, MemorySwap: 2 ** 30 })).to.equal(
+    expect(messageFor(limits, { Memory: 2 ** 30, MemorySwap: 2 ** 30 })).to.equal(
       'container 0123456789ab runs with memory 1Gi instead of 64Mi, memory with swap 1Gi instead of 64Mi, and not by Kedge; docker update --memory 67108864 --memory-swap 67108864 kedge-c-u-1 restores them, as does a restart of the instance',
     );
-    expect(told(limits, { CpuQuota: 20_000, CpuShares: 1024, PidsLimit: -1 })).to.contain(
+    expect(messageFor(limits, { CpuQuota: 20_000, CpuShares: 1024, PidsLimit: -1 })).to.contain(
       'cpu 200m instead of 500m, cpu shares 1024 instead of 256, pids no limit instead of 50, and not by Kedge; docker update --cpu-period 100000 --cpu-quota 50000 --cpu-shares 256 --pids-limit 50 kedge-c-u-1',
     );
-    expect(told(limits, { CpuPeriod: 50_000 })).to.contain(
+    expect(messageFor(limits, { CpuPeriod: 50_000 })).to.contain(
       'cpu 1000m instead of 500m, and not by Kedge; docker update --cpu-period 100000 --cpu-quota 50000 kedge-c-u-1',
     );
-    expect(told(limits, { MemorySwap: 2 ** 27 })).to.contain('memory with swap 128Mi instead of');
+    expect(messageFor(limits, { MemorySwap: 2 ** 27 })).to.contain('memory with swap 128Mi instead of');
   });
 
   it('that were added are removed by a restart: the engine has no command for it', () => {
-    expect(told({}, { Memory: 2 ** 26, MemorySwap: 2 ** 27, NanoCpus: 1_500_000_000 })).to.equal(
+    expect(messageFor({}, { Memory: 2 ** 26, MemorySwap: 2 ** 27, NanoCpus: 1_500_000_000 })).to.equal(
       'container 0123456789ab runs with cpu 1500m instead of no limit, memory 64Mi instead of no limit, and not by Kedge; a restart of the instance restores them',
     );
   });

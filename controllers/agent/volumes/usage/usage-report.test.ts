@@ -26,10 +26,10 @@ describe('the usage of a volume', () => {
       usedInodes: '10',
       totalInodes: '100',
     });
-    const told = { ...volume, ...first };
-    expect(usageChange(told, use(510n), now)).to.equal(undefined);
-    expect(usageChange(told, use(511n), now)).to.include({ usedBytes: '511' });
-    expect(usageChange(told, use(489n), now)).to.include({ usedBytes: '489' });
+    const reported = { ...volume, ...first };
+    expect(usageChange(reported, use(510n), now)).to.equal(undefined);
+    expect(usageChange(reported, use(511n), now)).to.include({ usedBytes: '511' });
+    expect(usageChange(reported, use(489n), now)).to.include({ usedBytes: '489' });
   });
 
   it('is a condition above 90 % of the space or the inodes, until it is below 88 %', () => {
@@ -40,9 +40,9 @@ describe('the usage of a volume', () => {
       reason: 'NearlyFull',
       message: 'more than 90 % of the space of its file system is used',
     });
-    const told = { ...volume, ...full };
-    expect(usageChange(told, use(889n), now)?.conditions?.[0]?.status).to.equal('True');
-    expect(usageChange(told, use(880n), now)?.conditions?.[0]).to.include({
+    const reported = { ...volume, ...full };
+    expect(usageChange(reported, use(889n), now)?.conditions?.[0]?.status).to.equal('True');
+    expect(usageChange(reported, use(880n), now)?.conditions?.[0]).to.include({
       status: 'False',
       reason: 'EnoughSpace',
     });
