@@ -52,13 +52,13 @@ describe('the retry policy', () => {
     const keys = Object.fromEntries(Object.entries(given).map(([n, v]) => [`controllers.${n}`, v]));
     expect(wrong(keys)).to.deep.equal({
       'controllers.heartbeatMs':
-        '0 must be a whole number from 1000 to 86400000, in milliseconds; the default is 10000',
+        '0 must be a whole number from 1000 to 86400000 milliseconds; the default is 10000',
       'controllers.lostProbeMs':
-        '"5m" must be a whole number from 1000 to 86400000, in milliseconds; the default is 900000',
+        '"5m" must be a whole number from 1000 to 86400000 milliseconds; the default is 900000',
       'controllers.jitterPercent':
-        '101 must be a whole number from 0 to 80, in percent; the default is 20',
+        '101 must be a whole number from 0 to 80 percent; the default is 20',
       'controllers.driverAttemptsMax':
-        '1.5 must be a whole number from 1 to 1000, in tries; the default is 10',
+        '1.5 must be a whole number from 1 to 1000 attempts; the default is 10',
     });
   });
 

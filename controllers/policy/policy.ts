@@ -2,7 +2,7 @@ import type { BackoffOptions, FieldViolation } from 'kedge';
 
 /** One number of the policy. Values are whole numbers from `least` to `most`, both included. */
 export interface PolicyValue {
-  readonly unit: 'milliseconds' | 'percent' | 'tries';
+  readonly unit: 'milliseconds' | 'percent' | 'attempts';
   readonly fallback: number;
   readonly least: number;
   readonly most: number;
@@ -52,11 +52,11 @@ export const policyValues = {
     meaning: 'jitter of the backoffs above, except those of the shutdown',
   },
   driverAttemptsMax: {
-    unit: 'tries',
+    unit: 'attempts',
     fallback: 10,
     least: 1,
     most: 1_000,
-    meaning: 'failed calls to create a volume or snapshot until it is Failed',
+    meaning: 'failed attempts to create a volume or snapshot after which it is Failed',
   },
   restartHealthyMs: wait(
     10 * minute,
@@ -64,7 +64,7 @@ export const policyValues = {
   ),
   failedRecheckMs: wait(
     15 * minute,
-    'retry interval of a Failed volume, and of a place without capacity',
+    'retry interval of a Failed volume without a handle, and of a place without capacity',
     minute,
   ),
   stalledProbeMs: wait(
@@ -130,7 +130,7 @@ export const policyValues = {
   ),
   containerStartTimeoutMs: wait(
     2 * minute,
-    'time limit of the start of a container; after half of it without an answer of the engine a stuck start is killed',
+    'time limit of the start of a container; if the engine does not answer for half of it, the processes of the start are killed',
     10 * second,
   ),
   startingProbeMs: wait(
@@ -204,7 +204,7 @@ export function readPolicy(given: (key: string) => unknown): ReadPolicy {
     const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
     if (typeof number === 'number' && Number.isInteger(number) && number >= least && number <= most)
       return number;
-    const description = `${JSON.stringify(value)} must be a whole number from ${least} to ${most}, in ${unit}; the default is ${fallback}`;
+    const description = `${JSON.stringify(value)} must be a whole number from ${least} to ${most} ${unit}; the default is ${fallback}`;
     violations.push({ field: key, description });
     return fallback;
   });
