@@ -76,7 +76,7 @@ export function endsAs(scene: Scene): readonly string[] {
   }
 }
 
-/** Whether another object creates it again after its removal. */
+/** Whether it is created again after its removal. */
 function comesAgain(scene: Scene): boolean {
   const { from, broken } = scene.one;
   if (broken.to === 'Namespace') return false;
@@ -148,7 +148,7 @@ export async function leaks(scene: Scene): Promise<string | undefined> {
     const there = [...at].filter(([, { label }]) => label.startsWith(`${namespace}/`));
     // Data that was kept by policy retain belongs to its user.
     if (plural === 'volumes' && scene.one.phase === 'Released') {
-      if (there.length === 0) wrongs.push('what its policy retains was deleted');
+      if (there.length === 0) wrongs.push('the data was deleted although its policy is retain');
       continue;
     }
     for (const { metadata, status } of listed)

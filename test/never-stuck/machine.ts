@@ -12,7 +12,7 @@ export type RuntimeFault = 'unavailable' | 'startsFail' | 'startsHang' | 'deaf';
 /** The end of a workload that exits at its start. */
 export type Ending = { readonly exitCode: number };
 
-/** A workload has its owner in this variable; faults are configured by its value. */
+/** Environment variable with the owner of a workload. Faults are set per owner. */
 export const ownerVariable = 'OWNER';
 
 interface Workload {

@@ -48,7 +48,7 @@ function runtimeFault(scene: Scene, fault: RuntimeFault): [Step, Step] {
   ];
 }
 
-/** The origin of the volume: created directly, from a snapshot, or with its service. */
+/** Creates the volume: directly, from a snapshot, or with its service. */
 function volumeComes(scene: Scene, policy = 'delete'): Step {
   const { to } = scene.one.broken;
   if (to === 'Service') return () => scene.makeService({ template: true, policy });
@@ -160,7 +160,7 @@ const snapshotPhases: Record<SnapshotPhase, (scene: Scene) => Recipe> = {
   },
 };
 
-/** The service in the form that the case's dependency requires. */
+/** Creates the service with the fields that the dependency of the case requires. */
 function serviceComes(scene: Scene, scale = 1): Step {
   const { to, breakage } = scene.one.broken;
   const template = to === 'StorageClass' || scale > 1;
@@ -169,7 +169,7 @@ function serviceComes(scene: Scene, scale = 1): Step {
   return () => scene.makeService({ template, scale, more });
 }
 
-/** Another environment, which replaces the instances. */
+/** Changes the environment of the service, which replaces its instances. */
 export function recastService(scene: Scene, value: string): Step {
   return () =>
     scene.change(scene.path('/services/web'), (service) => ({

@@ -30,7 +30,7 @@ interface Disk {
   node: string | undefined;
 }
 
-/** The failure of all calls of the provider, or of those of a name: an error, or operations that stay in progress. */
+/** The fault of a call: an error, or an operation that stays in progress. */
 export type Fault = DriverErrorKind | 'slow';
 
 /** Name of the driver of the cases. */
@@ -115,7 +115,7 @@ export class Provider {
     return { handle: uid, restoreSizeBytes: found.sizeBytes, ready: true };
   }
 
-  /** Records a call for a disk of another node. */
+  /** Records a call with another node than that of its disk or snapshot. */
   #reach({ volume, snapshot, node }: Asked): void {
     for (const asked of [volume, snapshot]) {
       const home = asked && this.#homes.get(asked.uid);

@@ -45,7 +45,7 @@ function groupOfNode({ broken: { to, breakage }, action }: Case): string {
   return `${to === 'home' && isEarly ? 'home' : 'node'} ${breakage}${back}`;
 }
 
-/** Cases that may share a world: a breakage of all of them applies to each. */
+/** Splits cases into groups that share a world. A breakage of the whole world is the same for all cases of a group. */
 export function groups(cases: readonly Case[], sizeMax: number): readonly (readonly Case[])[] {
   const byKind = new Map<string, Case[]>();
   for (const one of cases) {

@@ -4,14 +4,14 @@ import { nodeTopologyKey } from '@kedge/driver-sdk';
 import { driverName, nodeDriverName } from './provider.js';
 import { type Answer, nodeNames, type World } from './world.js';
 
-/** One action in its turn; then time passes for all. */
+/** One action of a case. Time advances after the same step of all cases. */
 export type Step = () => Promise<unknown>;
 
 type Json = Readonly<Record<string, unknown>>;
 
 /**
  * The objects of one case, in a separate namespace and with a separate class, so that many cases share a world.
- * The names of the objects are the same in all scenes.
+ * The names of the objects in the namespace are the same in all scenes.
  */
 export class Scene {
   readonly world: World;
@@ -78,7 +78,7 @@ export class Scene {
     return this.one.broken.to === 'home';
   }
 
-  /** Whether data on a node must be on no other one. */
+  /** Whether a class of data on a node allows no node except n1. */
   get isAlone(): boolean {
     const { broken, action } = this.one;
     return isBefore(broken) || action === 'restart' || action === 'return';

@@ -34,7 +34,7 @@ describe('the reclaim policy in answers', () => {
     ['deleted', 'retain', 'retain'],
     ['kept', 'delete', 'delete'],
   ] as const)
-    it(`is ${policy} in each, for a volume with ${own ?? 'none'} of class ${storageClassName}`, async () => {
+    it(`is ${policy} in each answer, for a volume with policy ${own ?? 'unset'} of class ${storageClassName}`, async () => {
       const name = `${storageClassName}-${own ?? 'unset'}`;
       const fields = { storageClassName, ...(own ? { reclaimPolicy: own } : {}) };
       const asked = volume(name, fields);
@@ -131,7 +131,7 @@ describe('the reclaim policy in answers', () => {
       'the service to be gone',
       async () => (await daemon.rest('GET', service)).status === 404,
     );
-    await eventually('its volumes to have it', async () =>
+    await eventually('its volumes to be released', async () =>
       (await made()).every(({ status }) => status === 'Released'),
     );
     const kept = await made();
