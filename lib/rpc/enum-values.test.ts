@@ -50,7 +50,7 @@ describe('a value that an enum does not have', () => {
     expect(long?.message.length).to.be.below(300);
   });
 
-  it('is a number that the enum does not have in an answer, in every form of a field, as often as it occurs', () => {
+  it('is encoded in an answer as a number that the enum does not have, in every form of a field, as often as it occurs', () => {
     const cases: readonly (readonly [JsonObject, JsonObject])[] = [
       [{ color: 'BLUE' }, { color: -1 }],
       [{ maybeColor: 'red' }, { maybeColor: -1 }],
@@ -84,7 +84,7 @@ describe('a value that an enum does not have', () => {
     }
   });
 
-  it('is a problem also as a number, because what is stored has names', () => {
+  it('is a problem also as a number, because stored objects have names', () => {
     for (const color of ['BLUE', 9, 1])
       expect(schemas.problem(every, { inner: { color } }), String(color)).to.contain(
         `inner.color: ${JSON.stringify(color)} is not allowed; use one of NONE, RED, BELOW`,

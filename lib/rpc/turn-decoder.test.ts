@@ -63,7 +63,7 @@ describe('a long message', () => {
     expect(whole.turns).to.be.at.least(15);
   });
 
-  it('of JSON is the same in turns, for any shape, also as two messages that merge', async function () {
+  it('that contains JSON of any shape has the same result in turns, also as messages that merge', async function () {
     this.timeout(180_000);
     await fc.assert(
       fc.asyncProperty(values, values, async (a, b) => {
@@ -156,7 +156,7 @@ describe('a long message', () => {
     }
   });
 
-  it('of a program is the same, with numbers as keys and a message that has a JSON form of its own', async () => {
+  it('with the schema of an embedder is the same, with numbers as keys and a type with a JSON form of its own', async () => {
     const own = {
       name: 'own.proto',
       package: 'own',

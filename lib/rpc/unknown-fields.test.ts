@@ -77,7 +77,7 @@ describe('a field that a message does not have', () => {
     expect(refusal?.message).to.contain(`an entry of ${withMap.message.typeName}.${map.jsonName}`);
   });
 
-  it('is refused in every wire type and in any number, with a short error', () => {
+  it('is refused in every wire type, and with a short error if there are many', () => {
     const every = Array.from({ length: 50_000 }, (_, n) => unknown(1_000 + n));
     const refusal = refusalOf(Buffer.concat(every));
     expect(refusal?.violations).to.have.length(10);
@@ -103,7 +103,7 @@ describe('a field that a message does not have', () => {
     );
   });
 
-  it('refuses malformed bytes as an invalid argument', () => {
+  it('is searched for in malformed bytes, whose refusal is an invalid argument', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
         const refusal = refusalOf(bytes);
@@ -113,7 +113,7 @@ describe('a field that a message does not have', () => {
     expect(refusalOf(Buffer.alloc(1_000_000, 0x0b))?.code ?? 'OK').to.match(/OK|InvalidArgument/);
   });
 
-  it('refuses a field that extends beyond its enclosing message, where the decoder continues', () => {
+  it('that extends beyond its enclosing message is refused, where the decoder continues', () => {
     const { number } = request.fields.find((field) => field.message !== undefined) ?? { number: 0 };
     // A message of one byte, which is the tag of a string: the decoder reads its length and content beyond the end.
     const bytes = Buffer.from([(number << 3) | 2, 1, 0x0a, 1, 0x41]);

@@ -63,7 +63,7 @@ describe('the wire type of a field', () => {
     expect(entry(valued(2, WireType.Bit64))?.message).to.contain('fields.value');
   });
 
-  it('leaves no item of a packed list incomplete, where the decoder continues', () => {
+  it('is refused for a packed list that ends within an item, where the decoder continues', () => {
     const path = (...bytes: number[]) =>
       refusalOf(location, nested(numberOf(location, 'path'), Uint8Array.from(bytes)));
     expect(path()).to.equal(undefined);

@@ -167,19 +167,19 @@ describe('the generated encoder of a message', () => {
     expect(bytes?.toString('hex')).to.equal(general(schemas, every, ordinary));
   });
 
-  it('writes the length of a part also where its buffer is full', () => {
+  it('writes the length of a nested message also if the buffer is full', () => {
     for (let count = 1_010; count < 1_020; count += 1)
       for (let length = 1; length <= 4; length += 1) {
         const manyText = Array.from({ length: count }, () => 'a');
         const last = { inner: { inner: { double: 1.5 } } };
         const json = { inner: { manyText, text: 'x'.repeat(length), ...last } };
-        // A buffer as large as this is replaced by one of 4,096 bytes, which one of these messages fills to the last.
+        // A buffer as large as this is replaced by one of 4,096 bytes, which one of these messages fills completely.
         writeMessage(every, { text: 'z'.repeat(400_000) });
         expect(writeMessage(every, json)?.toString('hex')).to.equal(general(schemas, every, json));
       }
   });
 
-  it('leaves to the general one what it does not support: extensions, oneofs, deep messages', () => {
+  it('delegates values that it does not support to the general one: extensions, oneofs, deep messages', () => {
     let deep: JsonObject = {};
     for (let depth = 0; depth < 40; depth += 1) deep = { inner: deep };
     const left: readonly JsonObject[] = [
@@ -196,7 +196,7 @@ describe('the generated encoder of a message', () => {
     }
   });
 
-  it('agrees for the messages of the library, whose tests name every field', () => {
+  it('agrees with the general one for messages of the library', () => {
     const base = new SchemaRegistry(baseDescriptors);
     const cases: readonly (readonly [string, JsonObject])[] = [
       ['kedge.TransactRequest', { storeId: 's', operations: [{ type: 'CREATE', name: 'a' }] }],
@@ -264,7 +264,7 @@ describe('the generated decoder of a message', () => {
           expect(decoded(schemas, every, given)).to.equal(generallyDecoded(schemas, every, given));
           if (readMessage(every, given) === undefined) continue;
           read += 1;
-          // What it accepts has no unknown fields.
+          // Messages that it accepts have no unknown fields.
           requireKnownFields(every, given);
         }
       }),
@@ -292,7 +292,7 @@ describe('the generated decoder of a message', () => {
       expect(inspect(readMessage(every, bytes))).to.equal(generallyDecoded(schemas, every, bytes));
   });
 
-  it('leaves to the general one what it does not support', () => {
+  it('delegates messages that it does not support to the general one', () => {
     const text = schemas.encode(every, { text: 'a' });
     let deep: JsonObject = {};
     for (let depth = 0; depth < 40; depth += 1) deep = { inner: deep };

@@ -7,7 +7,7 @@ import {
 } from '@bufbuild/protobuf/wkt';
 import { SchemaRegistry } from '../schema-registry.js';
 
-/** The types of the fields, by the name of the plain one. */
+/** The types of the fields, by the name of the plain field. */
 export const scalars = {
   text: Type.STRING,
   yes: Type.BOOL,
@@ -25,7 +25,7 @@ export const scalars = {
 } as const;
 const snake = (name: string): string => name.replace(/[A-Z]/g, (c) => `_${c.toLowerCase()}`);
 
-/** A message with fields of every type: plain, optional, in a list, in a map, and one of two. */
+/** A message with fields of every type: plain, optional, in a list, in a map, and in a oneof. */
 function everyType(): SchemaRegistry {
   const forms = ['', 'maybe', 'many', 'mapped'];
   const names = Object.keys(scalars) as (keyof typeof scalars)[];
