@@ -81,7 +81,7 @@ describe('an API server as part of a manager', () => {
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
     const { port } = taken.address() as { port: number };
     const server = new ApiServer({ store, ...api });
-    // Also without a listener of its own.
+    // Also without the option onListening.
     const manager = new Manager({ store }).addRunnable(part('a'));
     manager.addRunnable(server.runnable({ grpc: local, rest: { host: '127.0.0.1', port } }));
     const error: unknown = await manager.start().catch((thrown: unknown) => thrown);

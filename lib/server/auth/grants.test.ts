@@ -46,7 +46,7 @@ describe('grants are bound to uids', () => {
     );
   const may = async (token: string): Promise<boolean> =>
     authorizer.can(await authenticator.authenticate(`Bearer ${token}`), access);
-  /** Stores a user as an earlier release did: with names only. */
+  /** Stores a token as an earlier release did: with the name of its user, without its uid. */
   async function storedByName(subject: string): Promise<string> {
     const { id: name, hash: secretHash, text } = makeToken();
     await store.create(tokens, { name, subject, secretHash });
@@ -125,13 +125,13 @@ describe('grants are bound to uids', () => {
   });
 
   describe('in a store of an earlier release, with names of users and policies only', () => {
-    it('are kept, and bound to uids at the opening', async () => {
+    it('are kept, and bound to uids by bindGrants', async () => {
       await store.create(policies, { name: 'all', rules: everything });
       await store.create(users, { name: 'ann', policies: ['all'] });
       const token = await storedByName('ann');
       expect(await authenticator.bindGrants()).to.deep.equal([]);
       expect(await may(token)).to.equal(true);
-      // Not even at the same instant.
+      // A user that was created at the same instant is another one, too.
       await store.deleteByName(users, { name: 'ann' });
       await store.create(users, { name: 'ann', policies: ['all'] });
       expect(await answer(token)).to.equal('InvalidToken');
@@ -146,7 +146,7 @@ describe('grants are bound to uids', () => {
       expect(await answer(token)).to.equal('InvalidToken');
     });
 
-    it('end if the user is younger than its token, which the opening reports', async () => {
+    it('end if the user is younger than its token, which bindGrants reports', async () => {
       const token = await storedByName('ann');
       await clock.advance(1);
       await store.create(users, { name: 'ann' });

@@ -121,7 +121,7 @@ describe('a token that was verified before', () => {
     expect(spaced).to.deep.equal(first);
   });
 
-  it('is recorded as used again after a while', async () => {
+  it('is recorded as used again after an hour', async () => {
     const { header, token } = await issued();
     const used = async () => (await store.get(tokens, { name: token.name }))?.lastUsedAt;
     const before = await used();
@@ -147,7 +147,7 @@ describe('kept verifications of tokens', () => {
     return proven.get('k') === proof;
   };
 
-  it('are kept only of grants that are bound, and not for the account of a node', () => {
+  it('are kept only for bound grants, and not for the account of a node', () => {
     expect(isKept(proofOf())).to.equal(true);
     expect(isKept(proofOf({ subjectUid: undefined }))).to.equal(false);
     expect(isKept(proofOf({}, { node: 'n' }))).to.equal(false);
@@ -156,7 +156,7 @@ describe('kept verifications of tokens', () => {
     expect(isKept(proofOf({}, { policies, policyUids: { a: '1', b: '' } }))).to.equal(true);
   });
 
-  it('are kept up to a number, and those that are not renewed are dropped first', () => {
+  it('are kept up to a maximum number, and those that are not renewed are dropped first', () => {
     const proven = new ProvenTokens();
     for (let n = 0; n < 1_024; n += 1) proven.note(`${n}`, proofOf());
     proven.note('0', proofOf());

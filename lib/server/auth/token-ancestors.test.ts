@@ -88,7 +88,7 @@ describe('a token that was created with another one', () => {
     const own = accessControl(({ policies: held }) => held.includes('reader'));
     const maker = await issue('ann', 0);
     const text = await issue('ben', 0, await callerOf(maker));
-    // By way of a further token of the creator.
+    // A further token of the creator, which it creates with that token.
     const further = await issue('ann', 0, await callerOf(text));
     const may = async (token: string): Promise<readonly boolean[]> => {
       const caller = await callerOf(token);

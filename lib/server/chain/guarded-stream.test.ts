@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { GuardedStream } from './guarded-stream.js';
 
-describe('a stream with a begin and an end', () => {
+describe('a guarded stream', () => {
   let end: AbortController;
   let log: string[];
 
@@ -57,7 +57,7 @@ describe('a stream with a begin and an end', () => {
     expect(log).to.deep.equal([]);
   });
 
-  it('closes with the failure of its source, or of its begin', async () => {
+  it('closes with the failure of its source, or of its opening', async () => {
     const failing = async function* (): AsyncGenerator<number> {
       yield await Promise.resolve(1);
       throw new Error('broken');
@@ -92,7 +92,7 @@ describe('a stream with a begin and an end', () => {
     expect(log).to.deep.equal(['open', '1', 'close revoked']);
   });
 
-  it('passes no value on after its signal, also one that was requested before', async () => {
+  it('passes no value on after its signal, although its source has more', async () => {
     const stream = streamOf(numbers);
     expect((await stream.next()).value).to.equal(1);
     end.abort(new Error('revoked'));

@@ -6,7 +6,7 @@ import { GuardedStream } from './guarded-stream.js';
 import { PacedEnds, StreamEnd } from './paced-ends.js';
 import { Sessions } from './sessions.js';
 
-/** A clock whose turns the test runs. */
+/** Turns of the event loop, which the test runs. */
 class Turns {
   readonly #deferred: (() => void)[] = [];
   readonly defer = (callback: () => void): void => void this.#deferred.push(callback);

@@ -43,7 +43,7 @@ describe('a change of rights that concerns many tokens', () => {
   let change: () => void;
   let checked: number;
   let isRevoked: boolean;
-  /** Tokens that are revoked later than `isRevoked` is set. */
+  /** Ids of further revoked tokens. `isRevoked` revokes the last token. */
   let revoked: Set<string>;
   let onCheck: () => void;
   const never = new AbortController().signal;

@@ -29,7 +29,7 @@ describe('the limit of streams', () => {
     };
     return sessions.open(identity, undefined, never);
   };
-  /** Opens as many streams of an account. */
+  /** Opens `count` streams of an account. */
   const several = async (count: number, subject: string, uid?: string): Promise<OpenSession[]> => {
     const opened: OpenSession[] = [];
     for (let n = 0; n < count; n += 1) opened.push(await open(subject, uid));
@@ -43,7 +43,7 @@ describe('the limit of streams', () => {
       (error: unknown) => StatusError.from(error).reason,
     );
 
-  it('takes no stream of an account for another one that has as many', async () => {
+  it('ends no stream of an account in favour of another one that has as many', async () => {
     const hers = await several(2, 'ann');
     const his = await several(2, 'bob');
     expect(await refused(open('bob'))).to.equal('TooManyStreams');
@@ -51,7 +51,7 @@ describe('the limit of streams', () => {
     expect(due([...hers, ...his])).to.deep.equal([false, false, false, false]);
   });
 
-  it('counts by the uid of an account: one that was created again under its name is another', async () => {
+  it('counts by the uid of an account: an account that was recreated under its name is another one', async () => {
     const before = await several(4, 'ann', 'uid-1');
     expect(await refused(open('ann', 'uid-2'))).to.equal('open');
     expect(due(before)).to.deep.equal([false, false, false, true]);

@@ -128,7 +128,7 @@ describe('sessions', () => {
     expect(ended()).to.equal(true);
   });
 
-  it('end when any change revoked the right, and only those', async () => {
+  it('end when a change revokes their right, and others continue', async () => {
     const clock = new FakeClock();
     let valid = true;
     let change: () => void = () => undefined;
@@ -175,7 +175,7 @@ describe('sessions', () => {
     expect(await reasonOf(elsewhere)).to.equal('PermissionDenied');
   });
 
-  describe('whose source ignores its signal', () => {
+  describe('whose token is revoked', () => {
     /** Sessions of one caller, whose token becomes invalid by `revoke`. */
     function revocable(): { readonly sessions: Sessions; readonly revoke: () => void } {
       let valid = true;
@@ -202,7 +202,7 @@ describe('sessions', () => {
       return { sessions, revoke };
     }
 
-    it('end at once while the source waits, and release it', async () => {
+    it('end at once while the source ignores its signal, and release it', async () => {
       const { sessions, revoke } = revocable();
       let wake: () => void = () => undefined;
       let over = false;

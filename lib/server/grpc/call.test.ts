@@ -90,7 +90,7 @@ describe('a call of gRPC', () => {
     expect(calls).to.have.length(0);
   });
 
-  it('holds what arrives before it is opened, within its window', async () => {
+  it('keeps data that arrives before it is opened, within its window', async () => {
     const message = Buffer.alloc(200_000, 'm');
     const bytes = framed(message);
     client.send(client.call(1, false));
@@ -105,7 +105,7 @@ describe('a call of gRPC', () => {
     call.trust();
     call.open({ message: (part) => got.push(part), end: () => (ended = true) });
     for (let at = 64_000; at < bytes.length; at += 16_000) {
-      // The client has as much as was credited.
+      // The client may send as much as was credited.
       await eventually('credit', () => {
         const credits = client.of('windowUpdate', 1).map(({ payload }) => payload.readUInt32BE(0));
         return 65_535 + credits.reduce((sum, more) => sum + more, 0) >= at + 16_000;
@@ -185,7 +185,7 @@ describe('a call of gRPC', () => {
     expect(over).to.equal(2);
   });
 
-  it('has a timeout with a unit, and is refused with another', async () => {
+  it('has a timeout with a unit, and is refused with a malformed one', async () => {
     expect(['1H', '2M', '3S', '4m', '5u', '6n'].map(timeoutMs)).to.deep.equal([
       3_600_000, 120_000, 3_000, 4, 0.005, 0.000006,
     ]);

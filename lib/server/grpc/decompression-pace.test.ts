@@ -56,7 +56,7 @@ describe('the pace of decompression', () => {
     ]);
   });
 
-  it('is that of the messages of each call', async () => {
+  it('applies to the messages of each call: none is decompressed while two others are', async () => {
     const bytes = gzipSync(Buffer.alloc(1_000));
     const pace = new DecompressionPace();
     const holds: (() => void)[] = [];

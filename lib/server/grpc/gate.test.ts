@@ -166,7 +166,7 @@ describe('a gRPC message', () => {
     expect(await first?.status).not.to.equal(resourceExhausted);
   });
 
-  it('is one of at most 256 open ones per connection: a single read may contain all', async () => {
+  it('belongs to one of at most 256 open calls of its connection, because a single read may contain all', async () => {
     await listening(refusing);
     const settings = await new Promise<{ readonly maxConcurrentStreams?: number }>((resolve) =>
       session.once('remoteSettings', resolve),

@@ -56,7 +56,7 @@ describe('a hostile client of gRPC', () => {
       .of('windowUpdate', stream)
       .reduce((sum, { payload }) => sum + payload.readUInt32BE(0), 0);
 
-  it('can send as much as it has sent, not more, after messages that are refused', async () => {
+  it('gets its credit back after messages that are refused, and no more than it has used', async () => {
     let sent = 0;
     for (let id = 1; id < 100; id += 2) {
       client.send(client.call(id, false), client.data(id, tooLong));
@@ -76,7 +76,7 @@ describe('a hostile client of gRPC', () => {
     expect(client.of('data')).to.have.length(0);
   });
 
-  it('does not begin what it has cancelled by a message that is decompressed meanwhile', async () => {
+  it('has no message delivered that is decompressed after it cancelled the call', async () => {
     const message = framed(gzipSync(Buffer.alloc(100_000)), 1);
     client.send(
       client.call(1, false, gzip),
@@ -90,7 +90,7 @@ describe('a hostile client of gRPC', () => {
     expect(events.filter((event) => event.startsWith('1:'))).to.deep.equal([]);
   });
 
-  it('does not begin what was answered before a further message was decompressed', async () => {
+  it('has no further message delivered after the answer of the call', async () => {
     const message = framed(gzipSync(Buffer.alloc(100)), 1);
     onMessage = (call) => call.finish({ code: 12, message: 'enough' });
     client.send(

@@ -89,7 +89,7 @@ describe('the messages of a call', () => {
       'gzip',
       framed(gzipSync(Buffer.alloc(1_000_000)).subarray(0, bytesMax), 1),
     ],
-    'a message that is not compressed as it says': [
+    'a message that is not compressed although its flag is set': [
       statusCodes.Internal,
       'gzip',
       framed(Buffer.from('text'), 1),
@@ -121,13 +121,13 @@ describe('the messages of a call', () => {
       expect(recorder.ended).to.equal(false);
     });
 
-  it('that wait for a decompression are freed when the call is over, and none of them follows', async () => {
+  it('that wait for a decompression are freed when the call is over, and none of them is delivered', async () => {
     const buffered = (): number => {
       if (!globalThis.gc) throw new Error('needs --expose-gc');
       globalThis.gc();
       return process.memoryUsage().arrayBuffers;
     };
-    // Other calls are decompressed: this one never has its turn.
+    // Messages of two other calls are being decompressed, so those of this one wait.
     const pace = new DecompressionPace();
     for (let n = 0; n < 2; n += 1)
       pace.begin(

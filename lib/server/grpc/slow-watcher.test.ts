@@ -87,7 +87,7 @@ describe('a watcher that does not read', () => {
     slow.readOn();
     await eventually('all events at the slow one', () => expect(slow.names).to.have.lengthOf(400));
     expect(slow.names).to.deep.equal(names);
-    // The first message of each ends the present state, which is its own.
+    // The first message of each ends its initial state, and is not shared.
     const sent = others.map(({ messages }) => messages.slice(1));
     expect(new Set(sent.flat()).size, 'messages are shared').to.be.lessThan(2 * sent[0]!.length);
     const last = schemas.decode(watchMethod.output, others[0]?.messages.at(-1) ?? Buffer.alloc(0));

@@ -29,7 +29,7 @@ describe('thousands of requests that do not arrive', () => {
       calls.begin(account, ({ reason }) => ended.push(`${reason} ${account} ${at}`)),
     );
 
-  it('are ended over several turns of the event loop, but for 64 of each account', async () => {
+  it('are ended over several turns of the event loop, except 64 of each account', async () => {
     begin(500);
     begin(70, 'bob');
     await clock.advance(2_000);
@@ -62,7 +62,7 @@ describe('thousands of requests that do not arrive', () => {
     for (let turn = 0; turn < 10; turn += 1) clock.next();
     expect(ended).to.have.length(32);
     expect(clock.pending).to.equal(0);
-    // And those that come later are checked again.
+    // Later ones are checked again.
     begin(65, 'eve');
     await clock.advance(3_000);
     expect(ended.slice(32)).to.deep.equal(['TooManyCalls eve 64']);

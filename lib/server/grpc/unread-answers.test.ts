@@ -45,7 +45,7 @@ describe('answers that are not read', () => {
     expect(dropped).to.deep.equal([]);
   });
 
-  it('of a server are dropped, and those of a client that reads arrive', async () => {
+  it('of a server are dropped, and those that the client reads arrive', async () => {
     const orders = kindOf<ApiObject & { readonly note?: string }>()({
       kind: 'Order',
       plural: 'orders',

@@ -33,7 +33,7 @@ describe('the budget of a connection', () => {
     expect(allowed(3_000)).to.equal(1_000);
   });
 
-  it('allows 33 a second for any time', async () => {
+  it('allows 33 a second for any length of time', async () => {
     for (let second = 0; second < 200; second += 1) {
       await clock.advance(1_000);
       expect(allowed(33)).to.equal(33);
@@ -48,13 +48,13 @@ describe('the budget of a connection', () => {
     expect(allowed(2_000)).to.equal(1_000);
   });
 
-  it('allows frames for which the server sent a reason, of which a bounded number is saved', async () => {
+  it('allows further frames that answer something that the server sent, up to a limit', async () => {
     budget.allow(500);
     expect(allowed(2_000)).to.equal(1_500);
     for (let n = 0; n < 3_000; n += 1) budget.allow(10);
     expect(allowed(20_000)).to.equal(10_000);
     await clock.advance(1_000_000);
-    expect(allowed(2_000), 'the rate is counted apart').to.equal(1_000);
+    expect(allowed(2_000), 'the rate is counted separately').to.equal(1_000);
   });
 
   it('adds up fractions', () => {

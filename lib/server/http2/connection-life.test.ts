@@ -36,7 +36,7 @@ describe('the life of a connection of HTTP/2', () => {
     await clock.advance(keepaliveMs);
     await eventually('a ping', () => pings() === 1);
     pong();
-    // A ping of the client shows that the answer before it was read.
+    // The answer to a ping of the client shows that the pong before it was read.
     client.send(frame(frameTypes.ping, 0, 0, Buffer.from('received')));
     await eventually('the answer', () => pings() === 2);
     await clock.advance(keepaliveMs);
@@ -47,7 +47,7 @@ describe('the life of a connection of HTTP/2', () => {
     expect(server.closed).to.be.at.least(1);
   });
 
-  it('does not end while a client sends other frames, and its answer to a ping is late', async () => {
+  it('does not end while a client sends other frames, although its answer to a ping is late', async () => {
     client.send(client.call(1, false));
     await eventually('the call', () => streams.length === 1);
     for (let n = 1; n <= 3; n += 1) {

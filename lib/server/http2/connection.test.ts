@@ -26,7 +26,7 @@ describe('a connection of HTTP/2', () => {
     await server[Symbol.asyncDispose]();
   });
 
-  it('answers calls, also those of one read', async () => {
+  it('answers calls, also several that arrive in one read', async () => {
     await listening();
     client.send(
       client.call(1, false),
@@ -173,7 +173,7 @@ describe('a connection of HTTP/2', () => {
     expect(client.of('goAway')).to.have.length(0);
   });
 
-  it('allows a client to send again what was held for a call that it resets', async () => {
+  it('gives credit back for data that was held for a call that the client resets', async () => {
     const closed: number[] = [];
     await listening((stream) => {
       const onClose = (): void => void closed.push(stream.id);
@@ -192,7 +192,7 @@ describe('a connection of HTTP/2', () => {
     expect(client.of('goAway')).to.have.length(0);
   });
 
-  it('is ended by a client that sends more than all of its calls may', async () => {
+  it('ends if a client exceeds the window of the connection', async () => {
     await listening((stream) => {
       stream.events = { onData: () => undefined, onEnd: () => undefined, onClose: () => undefined };
     });
@@ -202,7 +202,7 @@ describe('a connection of HTTP/2', () => {
     expect(await client.ended()).to.equal(errorCodes.flowControl);
   });
 
-  it('refuses data behind the end of a call', async () => {
+  it('refuses data after the end of a call', async () => {
     await listening((stream) => {
       stream.events = { onData: () => undefined, onEnd: () => undefined, onClose: () => undefined };
     });
@@ -211,7 +211,7 @@ describe('a connection of HTTP/2', () => {
     expect(reset.payload.readUInt32BE(0)).to.equal(errorCodes.streamClosed);
   });
 
-  it('requests a client to stop that sends more than its answer needs', async () => {
+  it('asks a client to stop sending once the answer is complete', async () => {
     await listening((stream) => {
       echo(stream);
       stream.respond({ recurring: [[':status', '200']] }, true);

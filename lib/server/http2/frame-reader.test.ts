@@ -12,7 +12,7 @@ function usedBytes(): number {
 }
 
 describe('the bytes of an incomplete frame', () => {
-  it('are copied: what was read may be overwritten, and is not kept', () => {
+  it('are copied: the buffer of a read may be overwritten, and is not retained', () => {
     const payloads: string[] = [];
     const reader = new FrameReader((_type, _flags, _stream, payload) =>
       payloads.push(payload.toString()),
@@ -34,7 +34,7 @@ describe('the bytes of an incomplete frame', () => {
   it('take little more than their length in memory, also if they arrive one by one', async () => {
     const bytes = frame(0, 0, 1, Buffer.alloc(frameBytesMax, 7));
     const lengths: number[] = [];
-    // So many that what other tests leave in memory meanwhile hardly counts.
+    // So many readers that garbage of other tests hardly counts.
     const readers = Array.from({ length: 100 }, () => {
       const reader = new FrameReader((_type, _flags, _stream, payload) =>
         lengths.push(payload.length),

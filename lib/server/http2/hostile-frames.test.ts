@@ -73,12 +73,12 @@ describe('a hostile client of HTTP/2', () => {
     'a ping of another length': [codes.frameSize, () => frame(types.ping, 0, 0, zeros(7))],
     'a push': [protocol, () => frame(types.pushPromise, 4, 1, zeros(4))],
     'a priority of another length': [codes.frameSize, () => frame(types.priority, 0, 1, zeros(4))],
-    'a window that is not enlarged': [protocol, () => numbersFrame(types.windowUpdate, 0, 0)],
+    'a window update of zero': [protocol, () => numbersFrame(types.windowUpdate, 0, 0)],
     'a window beyond 2^31': [
       codes.flowControl,
       () => numbersFrame(types.windowUpdate, 0, 2 ** 31 - 1),
     ],
-    'a window of a stream that was not begun': [
+    'a window update of a stream that was not begun': [
       protocol,
       () => numbersFrame(types.windowUpdate, 1, 1),
     ],
@@ -122,11 +122,11 @@ describe('a hostile client of HTTP/2', () => {
       codes.enhanceYourCalm,
       () => times(2_000, () => frame(types.ping, 1, 0, zeros(8))),
     ],
-    'a flood of windows': [
+    'a flood of window updates': [
       codes.enhanceYourCalm,
       () => times(2_000, () => numbersFrame(types.windowUpdate, 0, 1)),
     ],
-    'a flood of windows of a call': [
+    'a flood of window updates of a call': [
       codes.enhanceYourCalm,
       (c) =>
         Buffer.concat([
@@ -139,7 +139,7 @@ describe('a hostile client of HTTP/2', () => {
       codes.enhanceYourCalm,
       () => times(2_000, () => frame(types.settings, 1, 0, none)),
     ],
-    'a flood of announced ends': [
+    'a flood of GOAWAY frames': [
       codes.enhanceYourCalm,
       () => times(2_000, () => frame(types.goAway, 0, 0, zeros(8))),
     ],
@@ -214,7 +214,7 @@ describe('a hostile client of HTTP/2', () => {
   });
 
   const refused: Readonly<Record<string, readonly [code: number, bytes: Bytes]>> = {
-    'a window of a call that is not enlarged': [
+    'a window update of zero for a call': [
       protocol,
       (c) => Buffer.concat([c.call(1, false), frame(types.windowUpdate, 0, 1, zeros(4))]),
     ],
@@ -223,7 +223,7 @@ describe('a hostile client of HTTP/2', () => {
       protocol,
       () => frame(types.headers, 5, 1, Buffer.from([0x83, 0x86])),
     ],
-    'a pseudo-header behind others': [
+    'a pseudo-header after other headers': [
       protocol,
       () => frame(types.headers, 5, 1, Buffer.from([0x83, 0x86, 0x84, 0x90, 0x83])),
     ],
@@ -263,7 +263,7 @@ describe('a hostile client of HTTP/2', () => {
       expect(await client.answered(3)).to.include({ 'grpc-status': '0' });
     });
 
-  it('that sends more calls than allowed gets the answers of those that are', async () => {
+  it('that sends more calls than allowed gets the answers of those that are allowed', async () => {
     client.send(times(30, (n) => client.call(2 * n + 1, false)));
     await eventually('the refusals', () => client.of('reset').length === 20);
     for (const { payload } of client.of('reset'))
@@ -284,7 +284,7 @@ describe('a hostile client of HTTP/2', () => {
       await eventually('the end', () => other.closed);
     });
 
-  it('of any frames is answered or disconnected, and does not affect others', async () => {
+  it('that sends random frames is answered or disconnected, and does not affect others', async () => {
     const random = seededRandom(1919);
     const byte = (): number => Math.floor(random.next() * 256);
     for (let round = 0; round < 100; round += 1) {

@@ -23,7 +23,7 @@ describe('headers of HTTP/2', () => {
     expect(decoded('')).to.equal('');
   });
 
-  it('have no text with the code of the end, with long padding, or with padding of zeros', () => {
+  it('have no text if its code contains the end, a long padding, or a padding of zeros', () => {
     for (const text of ['ffff ffff', 'ffff', '1fff', 'f100', '00'])
       expect(decoded(text), text).to.equal(undefined);
     expect(decoded('00 00 00 00 00'), 'five bits of each digit').to.equal('00000000');
@@ -55,7 +55,7 @@ describe('headers of HTTP/2', () => {
     ]);
   });
 
-  it('leave a table of at most 4,096 bytes, oldest entries first', () => {
+  it('are stored in a table of at most 4,096 bytes, which evicts the oldest entries first', () => {
     const decoder = new HeaderDecoder();
     const literal = (name: string, value: string): Buffer =>
       Buffer.concat([
@@ -73,7 +73,7 @@ describe('headers of HTTP/2', () => {
     expect(() => decoder.decode(Buffer.from([0x80 | 62]))).to.throw(ConnectionError);
   });
 
-  it('are bounded, though a byte may stand for a long one', () => {
+  it('are bounded, although one byte may refer to a long header', () => {
     const decoder = new HeaderDecoder();
     // 4,000 is 127, 33 and 30 times 128.
     const long = Buffer.concat([
@@ -95,7 +95,7 @@ describe('headers of HTTP/2', () => {
     'entry 0': '80',
     'an entry that is missing': 'be',
     'a table beyond 4,096 bytes': '3f e2 1f',
-    'a size of the table behind a header': '82 20',
+    'a size of the table after a header': '82 20',
     'an invalid Huffman code': '40 84 ff ff ff ff 00',
   };
   for (const [what, bytes] of Object.entries(invalid))
@@ -127,7 +127,7 @@ describe('headers of HTTP/2', () => {
       expect(() => new HeaderDecoder().decode(hex(bytes)), bytes).to.throw(ConnectionError);
   });
 
-  it('of any bytes are decoded or refused, within the limits', () => {
+  it('of random bytes are decoded or refused', () => {
     const random = seededRandom(19);
     for (let round = 0; round < 3_000; round += 1) {
       const decoder = new HeaderDecoder();
@@ -149,7 +149,7 @@ describe('headers of HTTP/2', () => {
   ];
   const trailers: readonly Header[] = [['grpc-status', '0']];
 
-  it('that recur are sent by number, and every one is decoded', () => {
+  it('that recur are sent by index, and all are decoded', () => {
     const encoder = new HeaderEncoder();
     const decoder = new HeaderDecoder();
     const lengths: number[] = [];

@@ -1,4 +1,4 @@
-// A client of HTTP/2 for tests that sends any bytes. It has no tests of its own.
+// An HTTP/2 client that sends any bytes, and a server, for tests. This file has no tests.
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { type Clock, systemClock } from '../../base/index.js';
 import { eventually } from '../../testing/index.js';
@@ -29,7 +29,7 @@ export class RawClient implements Disposable {
   #rest = Buffer.alloc(0);
   closed = false;
 
-  /** @param begins false: the client sends nothing of its own */
+  /** @param begins false: the client sends neither the preface nor settings */
   constructor(port: number, begins = true) {
     this.socket = connect(port, '127.0.0.1');
     this.socket.on('error', () => undefined);
@@ -69,7 +69,7 @@ export class RawClient implements Disposable {
     );
   }
 
-  /** Waits for a frame, the last one of its kind. */
+  /** Waits for a frame of a type, and returns the latest one. */
   async next(type: keyof typeof frameTypes, stream?: number): Promise<ReceivedFrame> {
     await eventually(`a frame ${type}`, () => this.of(type, stream).length > 0);
     return this.of(type, stream).at(-1)!;

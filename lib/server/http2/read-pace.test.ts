@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { Output } from './output.js';
 import { type ReadClock, ReadPace } from './read-pace.js';
 
-describe('what a connection receives in one turn of the event loop', () => {
+describe('the data that a connection receives in one turn of the event loop', () => {
   let deferred: (() => void)[];
   let paused: boolean;
   let output: { isBacklogged: boolean };
@@ -40,7 +40,7 @@ describe('what a connection receives in one turn of the event loop', () => {
     expect(deferred).to.deep.equal([]);
   });
 
-  it('is counted for each turn', () => {
+  it('is counted separately for each turn', () => {
     for (let round = 0; round < 10; round += 1) {
       pace.read(Buffer.alloc(65_536));
       turn();
@@ -48,14 +48,14 @@ describe('what a connection receives in one turn of the event loop', () => {
     expect(paused).to.equal(false);
   });
 
-  it('is not read on while the client does not read its answers', () => {
+  it('is followed by no further read while the client does not read its answers', () => {
     pace.read(Buffer.alloc(200_000));
     output.isBacklogged = true;
     turn();
     expect(paused).to.equal(true);
   });
 
-  it('takes at most 8 ms for all connections; they are read later in the order of arrival', () => {
+  it('takes at most 8 ms for all connections; the rest is processed later in the order of arrival', () => {
     const taken: string[] = [];
     const pauses = new Map<string, boolean>();
     const connection = (name: string): ReadPace => {
@@ -74,7 +74,7 @@ describe('what a connection receives in one turn of the event loop', () => {
     expect(taken).to.deep.equal(['a1', 'b1', 'c1']);
     expect([...pauses]).to.deep.equal(['a', 'b', 'c'].map((name) => [name, true]));
     turn();
-    // What arrives meanwhile does not overtake.
+    // Data that arrives meanwhile does not overtake it.
     a.read(Buffer.alloc(3));
     expect(taken.slice(3)).to.deep.equal(['a2', 'b2', 'c2']);
     turn();

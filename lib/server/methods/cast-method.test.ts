@@ -75,7 +75,7 @@ describe('a cast', () => {
       (error: unknown) => StatusError.from(error).code,
     );
     expect(outcome).to.equal('InvalidArgument');
-    // 4,000 steps of 4 ms: two passes for rights, one for shapes and one for names.
+    // 4,000 steps, with a pause after 4 ms: two passes for rights, one for shapes and one for names.
     expect(pauses).to.be.greaterThan(900);
     pauses = 0;
     await castObjects(lampsIn('hall'));

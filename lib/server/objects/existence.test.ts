@@ -22,7 +22,7 @@ const verbs: Readonly<Record<Verb, (place: Place) => JsonObject>> = {
   check: () => ({ type: 'CHECK', precondition: { resourceVersion: '1' } }),
   absence: () => ({ type: 'CHECK', precondition: { absent: true } }),
 };
-/** Rights that do not cover a verb of lamps at home. */
+/** Subjects without the right to a verb on lamps in the namespace home. */
 const withoutRight: Readonly<Record<Verb, readonly string[]>> = {
   get: ['nobody', 'creator', 'updater', 'deleter', 'stator', 'elsewhere'],
   create: ['nobody', 'reader', 'updater', 'deleter', 'stator', 'elsewhere'],

@@ -17,7 +17,7 @@ import {
   verdictOf,
 } from './object-service-house.test.js';
 
-/** A write to an object that the case created before. */
+/** A write, and the object that is created before it. */
 interface Case {
   readonly name: string;
   readonly op: 'CREATE' | 'UPDATE' | 'OVERWRITE' | 'UPDATE_STATUS' | 'DELETE' | 'DELETE_BY_NAME';

@@ -79,7 +79,7 @@ export const rights: Record<string, readonly string[]> = {
   elsewhere: ['* lamps other', '* lamps/status other'],
   athome: ['* lamps home', '* lamps/status home'],
   everything: ['* * *'],
-  // May do everything with objects that have its name.
+  // May do everything with notes, and with objects whose label owner is its name.
   narrowed: ['* * *'],
 };
 
@@ -100,7 +100,7 @@ const identity = (subject: string): Identity => ({
   expiresAt: undefined,
 });
 
-/** A lamp as it is at the start of the tests. */
+/** The fields of a stored lamp. */
 export const there = { room: 'hall', watts: 40, code: 'secret', labels: { owner: 'narrowed' } };
 
 /** A server of lamps, beacons and notes, and its callers. */

@@ -26,7 +26,7 @@ describe('transactions of the object service', () => {
   const client = (subject: string, generic: boolean) => house.client(subject, generic);
   const transact = (subject: string, operations: readonly JsonObject[]) =>
     house.transact(subject, operations);
-  /** An object of the tests below, and its name. */
+  /** Stores a lamp under an unused name. */
   async function lamp(object: Partial<Lamp> = {}): Promise<Lamp> {
     const key = { namespace: 'home', name: nextName() };
     return store.create(lamps, { ...there, ...object, ...key });
@@ -152,7 +152,7 @@ describe('transactions of the object service', () => {
           type: 'OVERWRITE',
           object: JSON.stringify({ room: 'hall', watts: 50, metadata: content }),
         });
-      // Unchanged, it is not a change.
+      // An unchanged or absent part needs no right.
       expect(await verdictOf(transact('whole', [overwrite(metadata)])), right).to.equal('OK');
       expect(await verdictOf(transact('whole', [overwrite({})])), right).to.equal('OK');
       const empty = Object.fromEntries(

@@ -88,7 +88,7 @@ describe('watch without a version, over the wire', () => {
 });
 
 describe('watch of changes, over the wire', () => {
-  it('has each transaction whole in one answer, also one above the size of answers', async () => {
+  it('delivers each transaction in one answer, also one that exceeds the size of answers', async () => {
     await using store = await openStore({ engine: new MemoryEngine() });
     const labels = { text: 'x'.repeat(1_000) };
     const sizes = [100, 1, 1, 100];

@@ -72,7 +72,7 @@ describe('watches with field selectors', () => {
         expect(events).to.deep.equal(['live', ...again, `ADDED own-${at}`]);
       }
       const states = 1 + writes + watchers;
-      // The answers over gRPC are made of stored objects: once more for each event.
+      // Answers over gRPC contain stored objects, which are converted once more for each event.
       const events = 2 * writes + watchers;
       expect(converted).to.be.at.most(states + (transport === 'grpc' ? events : 0));
     });

@@ -102,7 +102,7 @@ describe('answers to watches of one kind', () => {
     expect(await answersOf({ shared })).to.deep.equal(all);
   });
 
-  it('are made when a watcher asks for them, and a failure ends every watch that comes to it', async () => {
+  it('are made when a watcher requests them, and a failure ends every watch that reaches it', async () => {
     const shared = new SharedAnswers();
     await make();
     let failing = true;

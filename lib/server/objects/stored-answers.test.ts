@@ -193,7 +193,7 @@ describe('answers with objects as they are stored', () => {
       expect(kept * 1_000_000).to.be.below(limits.watchRingBytes + 2 * 33_554_432);
     });
 
-    it('mask what the caller may not see, in lists, the present state, and events', async () => {
+    it('mask values that the caller may not see, in lists, initial states and events', async () => {
       const secret = 'the-secret-text';
       const create = (name: string) =>
         store.create(things, { namespace: 'default', name, text: secret });

@@ -21,7 +21,7 @@ describe('a JSON body over REST', () => {
     expect(await lengthOf('a'.repeat(60_000))).to.equal(60_000);
     expect(deferred).to.equal(0);
     expect(await lengthOf('a'.repeat(70_000))).to.equal(70_000);
-    // And in more turns than the two if it takes longer than a slice.
+    // At least two turns; more if parsing takes longer than a slice.
     expect(deferred).to.be.at.least(2);
     await app.close();
   });

@@ -72,7 +72,7 @@ describe('REST streams that are not read', () => {
     it(`share one budget: beyond it the one that waits longest is disconnected (${form})`, async () => {
       await serve(form, new WaitingBytes(1.5 * messageBytes));
       await unread();
-      // A full stream accepts nothing more: it is full before the next stream is.
+      // The first stream must be full before the second one begins: no more messages are sent then.
       let [before, same] = [0, 0];
       await eventually('the first is full', async () => {
         same = sent === before ? same + 1 : 0;

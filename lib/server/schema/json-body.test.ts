@@ -4,19 +4,19 @@ import { limits, StatusError } from '../../base/index.js';
 import { parseBody } from './json-body.js';
 
 describe('a JSON body', () => {
-  it('refuses a JSON body with too many values, and accepts strings with commas', () => {
+  it('is refused with too many values, and accepted with commas in strings', () => {
     const few = limits.requestItemsMax - 2;
     expect(parseBody(`[${'0,'.repeat(few)}0]`)).to.have.length(few + 1);
     expect(() => parseBody(`[${'0,'.repeat(few + 5)}0]`)).to.throw(/values, and at most 65536/);
     expect(() => parseBody(`[${'{},'.repeat(few / 2 + 5)}{}]`)).to.throw(/values, and at most/);
     expect(parseBody(JSON.stringify(','.repeat(500_000)))).to.have.length(500_000);
   });
-  it('refuses deep nesting, __proto__ and invalid JSON', () => {
+  it('is refused if it is nested deeply, has a field __proto__, or is invalid', () => {
     for (const text of ['['.repeat(100_000), '{"a":{"__proto__":{}}}', '{"a":', 'NaN'])
       expect(() => parseBody(text)).to.throw(StatusError);
   });
 
-  it('refuses a name that is __proto__ after its escapes are decoded', () => {
+  it('is refused with a name that is __proto__ after its escapes are decoded', () => {
     for (const name of [
       '\\u005f_proto__',
       '__\\u0070roto__',
@@ -27,7 +27,7 @@ describe('a JSON body', () => {
     expect(parseBody('{"\\u0061":1}')).to.deep.equal({ a: 1 });
   });
 
-  it('never throws anything but a StatusError', () => {
+  it('causes no error except a StatusError', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         try {

@@ -29,7 +29,7 @@ const ann = {
 const path = '/v1/namespaces/default/orders';
 const longMs = 60_000;
 
-describe('the stop of an API server', () => {
+describe('ends of connections of an API server', () => {
   let folder: string;
   let tls: TlsSource;
   let store: ObjectStore;
@@ -76,7 +76,7 @@ describe('the stop of an API server', () => {
   const open = (transport: string): number => metrics.value('api_connections', { transport });
 
   for (const transport of ['grpc', 'rest'] as const) {
-    it(`over ${transport} does not wait for peers that never finish their TLS handshake`, async () => {
+    it(`a stop over ${transport} does not wait for peers that never finish their TLS handshake`, async () => {
       // The timeout of silent connections must not be what ends them.
       const port = (await listening({ tls, connections: { silentMs: longMs } }))[transport];
       await connected(port, '');
@@ -88,14 +88,14 @@ describe('the stop of an API server', () => {
       await eventually('the end', () => ended);
     });
 
-    it(`over ${transport} limits a TLS handshake to the timeout of silent connections`, async () => {
+    it(`a TLS handshake over ${transport} is limited to the timeout of silent connections`, async () => {
       const port = (await listening({ tls, connections: { silentMs: 300 } }))[transport];
       const slow = await connected(port, '\x16\x03\x01\x02\x00\x01\x00\x01');
       await eventually('the slow one to be closed', () => slow.closed);
     });
   }
 
-  it('over rest lets a call in progress finish, and then closes its connection', async () => {
+  it('a stop over rest lets a call in progress finish, and then closes its connection', async () => {
     let judged = (): void => undefined;
     const reached = new Promise<void>((resolve) => (judged = resolve));
     let release = (): void => undefined;
@@ -124,7 +124,7 @@ describe('the stop of an API server', () => {
     await eventually('the end', () => ended);
   });
 
-  it('over rest cuts a call that does not finish in time, and an answer that is not read', async () => {
+  it('a stop over rest cuts a call that does not finish in time, and an answer that is not read', async () => {
     const note = 'y'.repeat(500_000);
     for (let n = 0; n < 40; n += 1)
       await store.create(orders, { name: `o${n}`, namespace: 'default', note });
@@ -145,14 +145,14 @@ describe('the stop of an API server', () => {
     await eventually('the end', () => ended);
   });
 
-  it('does not wait for a client that does not read its answer', async () => {
+  it('a client that does not read its answer is disconnected after the idle time', async () => {
     const note = 'y'.repeat(500_000);
     for (let n = 0; n < 40; n += 1)
       await store.create(orders, { name: `o${n}`, namespace: 'default', note });
     const { rest } = await listening({ connections: { idleMs: 500 } });
     const unread = await connected(rest, `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
     unread.pause();
-    await eventually('it to come', () => open('rest') === 1);
+    await eventually('the connection', () => open('rest') === 1);
     await eventually('it to be closed', () => open('rest') === 0);
   });
 });

@@ -176,7 +176,7 @@ describe('connections of an API server', () => {
       expect(first.slice(1).map((p) => p.closed)).to.deep.equal([false, false]);
     });
 
-    it(`over ${transport} without a call are closed after a while`, async () => {
+    it(`over ${transport} without a call are closed after the idle time`, async () => {
       const port = (await listening({ idleMs: 200 }))[transport];
       const idle = probe(port, firstBytes[transport]);
       await eventually('an answer', () => idle.received > 0);

@@ -71,7 +71,7 @@ describe('a stream that is not read', () => {
     const sink = new Stalled();
     const writes = new PacedWrites(sink, new AbortController().signal, new WaitingBytes());
     const done: string[] = [];
-    for (const name of ['event', 'sign of life'])
+    for (const name of ['event', 'heartbeat'])
       void writes.write(Buffer.alloc(100_000)).then(() => done.push(name));
     await turns();
     expect(writes.full).to.equal(true);
@@ -80,7 +80,7 @@ describe('a stream that is not read', () => {
     sink.read();
     await turns();
     expect(writes.full).to.equal(false);
-    expect(done).to.deep.equal(['event', 'sign of life']);
+    expect(done).to.deep.equal(['event', 'heartbeat']);
   });
 
   it('is cut if all together buffer too much, starting with the one that waits longest', async () => {
