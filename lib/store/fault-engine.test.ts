@@ -26,10 +26,7 @@ const thing = (name: string, value: number) => ({ ...key(name), value });
 
 type Fault = 'before' | 'after';
 
-/**
- * An engine whose n-th call fails, before or after its execution. `failing` is true while the simulated disk is
- * broken, counted in calls.
- */
+/** An engine whose call number `failAt` and the later ones fail, `failures` in all, before or after their execution. */
 function faulty(
   inner: Engine,
   failAt: number,
@@ -189,7 +186,7 @@ describe('store under faults', () => {
         else acked.set(name, value);
       } catch (error) {
         expect(hasCode(error, 'Unavailable')).to.equal(true);
-        // Unknown: the store may have either state, so the model adopts the state after recovery.
+        // Unknown: the store may have either state, so this object is not compared.
         acked.set(`?${name}`, n);
       }
       if (n % 4 === 3) await store.compact().catch(() => undefined);
@@ -245,7 +242,7 @@ describe('store under faults', () => {
     });
   }
 
-  it('delivers writes to watchers that reached the disk although their writer got Unavailable', async () => {
+  it('delivers writes that reached the disk to watchers, although their writer got Unavailable', async () => {
     const clock = new FakeClock();
     const store = await openStore({ engine: faulty(new MemoryEngine(), 2, 'after'), clock });
     const stop = new AbortController();

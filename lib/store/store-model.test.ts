@@ -46,7 +46,7 @@ describe('store against a model', () => {
             await modify(store, things, key(name), (o) => ({ ...o, value }));
             if (model.has(name)) model.set(name, value);
           } else if (op === 'guarded') {
-            // Values alternate with generations, so that a stale guard is detected by either.
+            // For an even value, another write makes the guard stale.
             const seen = await store.get(things, key(name));
             if (value % 2 === 0) {
               await modify(store, things, key(name), (o) => ({ ...o, value: (o.value ?? 0) + 1 }));

@@ -31,7 +31,7 @@ describe('a work queue with a maximum for each group', () => {
     expect(handedOut(queue)).to.deep.equal(['a1', 'b1']);
   });
 
-  it('hands out queued keys by their present groups after it asked for them again', async () => {
+  it('hands out queued keys by their new groups after regroup', async () => {
     let isKnown = false;
     const queue = new WorkQueue<string>({
       groupOf: (key) => (isKnown ? groupOf(key) : ''),
@@ -51,12 +51,12 @@ describe('a work queue with a maximum for each group', () => {
     expect(handedOut(queue)).to.deep.equal(['b2']);
   });
 
-  it('serves waiting calls when a group has room again, its oldest key first', async () => {
+  it('serves waiting calls when a group is below its maximum again, its oldest key first', async () => {
     const queue = limited(1);
     const calls = [queue.get(), queue.get()];
     for (const key of ['a1', 'a2', 'a1']) queue.add(key);
     expect(await calls[0]).to.include({ key: 'a1' });
-    // Changed during its work: behind the key that waited.
+    // It was added again while it was processed, so it follows the key that waited.
     queue.done('a1');
     expect(await calls[1]).to.include({ key: 'a2' });
     queue.done('a2');

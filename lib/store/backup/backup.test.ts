@@ -362,7 +362,7 @@ describe('backup', () => {
     expect(started.storeId).to.match(/^[\w-]{36}$/);
   });
 
-  it('that cannot be written leaves no file', async () => {
+  it('to a directory that does not exist is refused', async () => {
     await using store = await filled(3);
     const missing = join(folder, 'nowhere', 'x');
     const error = await backupToFile(store, missing).catch((e: unknown) => e);

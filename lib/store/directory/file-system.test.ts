@@ -103,7 +103,7 @@ describe('file system', () => {
     }
   });
 
-  it('in memory loses or tears unsynced content at a power loss, by its seed', async () => {
+  it('in memory loses or tears unsynced content at a power loss, depending on its seed', async () => {
     const outcomes = new Set<string>();
     for (let seed = 0; seed < 300; seed += 1) {
       const files = new HostileFileSystem({ random: seededRandom(seed) });

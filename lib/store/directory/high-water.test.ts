@@ -16,7 +16,7 @@ async function created(files: HostileFileSystem): Promise<HighWaterMark> {
 }
 
 describe('high-water mark', () => {
-  it('exists completely or does not exist, regardless of the call of its creation that loses power or fails', async () => {
+  it('exists completely or does not exist, regardless of which call of its creation loses power or fails', async () => {
     const calls = new HostileFileSystem();
     await created(calls);
     for (let call = 1; call <= calls.calls; call += 1) {
@@ -34,7 +34,7 @@ describe('high-water mark', () => {
     }
   });
 
-  it('is never before a confirmed revision and always a noted one, across power losses and failed writes', async () => {
+  it('is never below a confirmed revision or above a noted one, across power losses and failed writes', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer(),

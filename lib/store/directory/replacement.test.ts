@@ -20,7 +20,7 @@ async function store(files: FileSystem, folder: string, content: string): Promis
   await write(files, `${folder}/high-water`, content);
 }
 
-/** A synced disk with a store, and a new store that is being swapped in. */
+/** A synced disk with a store. */
 async function prepared(seed: number, names: 'any' | 'last'): Promise<HostileFileSystem> {
   const files = new HostileFileSystem({ random: seededRandom(seed), names });
   await store(files, directory, 'old');
@@ -35,7 +35,7 @@ async function replace(files: FileSystem): Promise<void> {
   await commitReplacement(files, directory);
 }
 
-/** The store of the directory, after an opening that finishes an interrupted replacement. */
+/** The content of the store in the directory. */
 async function found(files: FileSystem): Promise<string> {
   const text = async (path: string): Promise<string> => (await files.readFile(path)).toString();
   const parts = [
@@ -52,7 +52,7 @@ const fresh = 'new new new 1500';
 
 describe('replacement of a store', () => {
   for (const names of ['any', 'last'] as const) {
-    it(`leaves the complete old or new store, regardless of the call, of it or of later openings, that loses power (${names})`, async () => {
+    it(`leaves the complete old or new store, regardless of which of its calls and of those of later openings lose power (${names})`, async () => {
       const undisturbed = await prepared(0, names);
       const before = undisturbed.calls;
       await replace(undisturbed);

@@ -131,7 +131,7 @@ describe('the reserve of a data directory', () => {
     const explained = await explainNoRoom(new Error('No space left on device'), files, directory);
     if (!(explained instanceof StatusError)) return expect.fail(String(explained));
     expect(explained.reason).to.equal('NoRoomToOpen');
-    expect(explained.message).to.match(/\/data is full: 12 bytes are free.*make room|remove or move/);
+    expect(explained.message).to.match(/\/data is full: 12 bytes are free.*remove or move files/);
     const other = new Error('EACCES');
     expect(await explainNoRoom(other, files, directory)).to.equal(other);
   });

@@ -156,7 +156,7 @@ describe('paged lists', () => {
     );
   });
 
-  it('of one caller expire only that caller, the least recently used one first', async () => {
+  it('of one caller evict only lists of that caller, the least recently used one first', async () => {
     const mine = await begin({ caller: 'ann' });
     const first = await begin({ caller: 'bob' });
     const second = await begin({ caller: 'bob' });

@@ -31,7 +31,7 @@ const key = (name: string) => ({ namespace: 'default', name });
 
 type Selector = Pick<WatchOptions, 'namespace' | 'labels' | 'fields'>;
 
-/** Selectors over a kind of two labels and three values. */
+/** Selectors of objects with two values of a label and three of a field. */
 const selectors: readonly Selector[] = [
   {},
   { namespace: 'default' },
@@ -236,7 +236,7 @@ describe('a watch with a selector', () => {
     await again.close();
   });
 
-  it('reports a deletion after an update, in its transaction, that removed the label', async () => {
+  it('reports a deletion whose transaction also has an update that removed the label', async () => {
     const engine = new MemoryEngine();
     const store = await openStore({ engine });
     await store.create(things, web);

@@ -47,7 +47,7 @@ describe('sorted entries', () => {
     );
   });
 
-  it('share the chunks of a prefix with its snapshots, which later changes leave alone', () => {
+  it('share the chunks of a prefix with its snapshots, which later changes do not affect', () => {
     const entries = new SortedEntries<Entry>();
     for (let value = 0; value < 3_000; value += 1)
       entries.set({ key: `${['a', 'b', 'c'][value % 3]}/${value}`, value });

@@ -59,7 +59,7 @@ describe('batches of watches', () => {
     expect(scopeKey(scope)).to.not.equal(scopeKey({ ...scope, namespace: '' }));
   });
 
-  it('are kept up to a number of bytes, the oldest is dropped first', async () => {
+  it('are kept up to a maximum of bytes; the oldest one is dropped first', async () => {
     const shared = new SharedBatches();
     let made = 0;
     const after = (revision: number): unknown =>
@@ -75,7 +75,7 @@ describe('batches of watches', () => {
     expect(made).to.equal(41);
   });
 
-  it('are kept up to a number, also without events', async () => {
+  it('are kept up to a maximum number, also without events', async () => {
     const shared = new SharedBatches();
     let made = 0;
     const after = (revision: number): unknown =>

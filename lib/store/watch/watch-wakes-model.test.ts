@@ -129,7 +129,7 @@ class Watcher {
         this.cursor = Math.max(this.cursor, unchangedTo);
         if (signal.aborted) continue;
         const skipped = world.revisionsOf(this.#kind).filter((r) => r > seen && r <= unchangedTo);
-        expect(skipped, 'publications that a watcher was told to skip').to.deep.equal([]);
+        expect(skipped, 'publications that a watcher skipped').to.deep.equal([]);
       }
     }
   }

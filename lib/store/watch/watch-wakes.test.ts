@@ -147,7 +147,7 @@ describe('waking of watchers', () => {
     expect(found).to.deep.equal([2]);
   });
 
-  it('is one pass for many, after which the next one rests as long, with all that came meanwhile', async () => {
+  it('is one pass for many; the next pass covers all publications since, after a rest as long as the first pass', async () => {
     watchers(100, 0.04);
     publish();
     await settled();
@@ -189,7 +189,7 @@ describe('waking of watchers', () => {
     expect(rest?.delayMs).to.equal(5);
   });
 
-  it('holds no turn of the event loop for thousands', async () => {
+  it('is spread over turns of the event loop for thousands', async () => {
     watchers(1_000, 0);
     publish();
     await settled();
@@ -214,7 +214,7 @@ describe('waking of watchers', () => {
     ]);
   });
 
-  it('is not before the time that a watcher waits until, although its timer is an earlier one', async () => {
+  it('is not before the time of a wait, although the timer of an earlier wait fires first', async () => {
     const waiter = wakes.join('Lamp', stop.signal);
     let count = 0;
     const wait = (untilMs: number | undefined): void =>
@@ -234,7 +234,7 @@ describe('waking of watchers', () => {
     expect(count).to.equal(2);
   });
 
-  it('leaves no timer while a watcher without an end does not wait', async () => {
+  it('leaves no timer after a wait without a time limit', async () => {
     const waiter = wakes.join('Lamp', stop.signal);
     void waiter.wait(undefined);
     expect(clock.timers).to.have.lengthOf(1);

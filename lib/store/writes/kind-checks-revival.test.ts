@@ -45,7 +45,7 @@ class BreakingEngine extends MemoryEngine {
   }
 }
 
-/** A store whose disk fails during `lost` pending writes, and works again afterwards. */
+/** A store whose disk fails during the writes that `lose` begins, and works again afterwards. */
 async function losing(
   lose: (store: EmbeddedStore) => readonly Promise<unknown>[],
 ): Promise<EmbeddedStore> {

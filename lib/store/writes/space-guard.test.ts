@@ -223,7 +223,7 @@ describe('a store with a reserve', () => {
     await store.close();
   });
 
-  it('accepts writes that make an object smaller, such as unplugging a lamp', async () => {
+  it('accepts an update that makes an object smaller', async () => {
     const { store, disk, clock } = await reserved();
     disk.free = 0;
     await clock.advance(10_000);

@@ -133,7 +133,7 @@ describe('a transaction', () => {
       expect((error as StatusError).message).to.contain('retry once earlier writes are answered');
     }
     const later = await store.create(lamps, { name: 'later', room: 'hall' });
-    expect(later.room, 'there is room again').to.equal('hall');
+    expect(later.room, 'the queue accepts writes again').to.equal('hall');
   });
 
   it('that is long and refused at its end changes nothing, and uses no revision', async () => {
