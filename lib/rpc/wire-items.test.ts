@@ -57,7 +57,7 @@ describe('items of a message', () => {
     );
   });
 
-  it('of a malformed message are accepted or refused, and no other error is thrown', () => {
+  it('of a malformed message are refused with it, and cause no other error', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 0, maxLength: 64 }), (junk) => {
         const bytes = Buffer.concat([Buffer.alloc(max * 2 + 2 - 64), junk]);
