@@ -70,7 +70,7 @@ function nodeGone(about: About): Remedy {
     );
   const node = nodeOf(about);
   return wait(
-    node === '' ? 'the work of its node' : `the work of node ${node}`,
+    node === '' ? 'the cleanup of its node' : `the cleanup of node ${node}`,
     'on another node',
     deletionOf(about),
     'to delete it instead',

@@ -26,6 +26,7 @@ const kinds: Readonly<Record<keyof typeof reasonGroups, Subject['kind']>> = {
 const others: Readonly<Record<string, Subject['kind']>> = {
   Creating: 'Snapshot',
   Finalizing: 'Namespace',
+  NodeGone: 'Instance',
   RestoreInFlight: 'Snapshot',
   SnapshotLost: 'Snapshot',
   SourceNotReady: 'Snapshot',

@@ -141,7 +141,7 @@ export function addAuth(program: Command): void {
     );
   withExamples(
     command,
-    ['kedge auth can-i delete volumes -n prod', 'One thing'],
+    ['kedge auth can-i delete volumes -n prod', 'One right'],
     ['kedge auth can-i --list', 'All rights in a namespace'],
   );
 }

@@ -71,7 +71,7 @@ export function addOrphans(admin: Command): void {
       'list volumes and snapshots at the providers that no object owns, with the commands that import them; nothing is deleted',
     )
     .option('--class <name>', 'only with the driver, credential and region of this class')
-    .option('--all', 'also what other clusters created, and what has no mark of Kedge')
+    .option('--all', 'also volumes and snapshots that other clusters created, or without a mark of Kedge')
     .option(
       '-n, --namespace <name>',
       'namespace of secrets that classes name without one',
@@ -81,7 +81,7 @@ export function addOrphans(admin: Command): void {
     .action((options: OrphanOptions) => orphans(options));
   withExamples(
     command,
-    ['kedge admin orphans', 'What this cluster created and no object owns'],
+    ['kedge admin orphans', 'Volumes and snapshots that this cluster created and no object owns'],
     ['kedge admin orphans --class fast --all', 'Every volume that the class can see'],
   );
 }

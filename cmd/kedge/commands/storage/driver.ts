@@ -137,7 +137,7 @@ export function addDriver(program: Command): void {
   withExamples(
     driver
       .command('list')
-      .description('the drivers of this release, their providers and their capabilities')
+      .description('list the drivers of this release, their providers and their capabilities')
       .action(list),
     ['kedge driver list', 'The capabilities of all drivers'],
   );
