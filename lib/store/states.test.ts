@@ -114,7 +114,7 @@ describe('states of a kind', () => {
     await store.create(lamps, key);
     await reachState(store, lamps, key, 'On', { watts: 60 });
     expect(await store.get(lamps, key)).to.include({ phase: 'On', watts: 60 });
-    const astray = await reachState(store, lamps, key, 'Broken').catch(String);
-    expect(astray).to.contain('no transitions lead from On to Broken');
+    const refused = await reachState(store, lamps, key, 'Broken').catch(String);
+    expect(refused).to.contain('no transitions lead from On to Broken');
   });
 });

@@ -99,7 +99,7 @@ describe('rate limited queue against a model', () => {
               ...(fair ? { groupOf } : {}),
             });
             const promised = new Promised();
-            const judge = (): void => {
+            const check = (): void => {
               expect(queue.len).to.equal(promised.queued.length);
               expect(queue.delayed).to.equal(promised.readyAt.size);
               expect(metrics.value('workqueue_depth', { name: 'q' })).to.equal(queue.len);
@@ -135,7 +135,7 @@ describe('rate limited queue against a model', () => {
                   await clock.advance(at.byMs);
                   promised.advance(clock.monotonic());
               }
-              judge();
+              check();
             }
             const delayed = [...promised.readyAt.keys()];
             if (end === 'shutDown') {
@@ -164,12 +164,12 @@ describe('rate limited queue against a model', () => {
               expect([...promised.states]).to.deep.equal([]);
               if (draining) expect((await draining).left).to.deep.equal(delayed);
             }
-            judge();
+            check();
             if (end !== 'none') {
               queue.add('late');
               queue.addAfter('late', 5);
               await clock.advance(10);
-              judge();
+              check();
               expect((await queue.get()).shutDown).to.equal(true);
               expect(clock.pending, 'no timer is left').to.equal(0);
             }

@@ -56,24 +56,24 @@ class PromisedOrder {
   handOut(key: string): void {
     const taken = this.#waiting.find((entry) => entry.key === key);
     if (!taken) throw new Error(`${key} does not wait`);
-    this.#judgePriority(taken);
+    this.#checkPriority(taken);
     const rivals = this.#waiting.filter((entry) => entry.priority === taken.priority);
     const inGroup = rivals.filter((entry) => !this.#fair || groupOf(entry.key) === groupOf(key));
     const oldest = inGroup.reduce((a, b) => (a.since < b.since ? a : b));
     expect(key, 'oldest first').to.equal(oldest.key);
-    if (this.#fair) this.#judgeTurns(taken, rivals);
+    if (this.#fair) this.#checkTurns(taken, rivals);
     this.#waiting = this.#waiting.filter((entry) => entry !== taken);
     this.#held.set(key, undefined);
   }
 
-  #judgePriority(taken: Waiting): void {
+  #checkPriority(taken: Waiting): void {
     this.#handouts += 1;
     const highest = Math.max(...this.#waiting.map((entry) => entry.priority));
     if (taken.priority === highest) return;
     expect(this.#handouts % lowerShare, 'a lower one only in its turn').to.equal(0);
   }
 
-  #judgeTurns(taken: Waiting, rivals: readonly Waiting[]): void {
+  #checkTurns(taken: Waiting, rivals: readonly Waiting[]): void {
     const lane = String(taken.priority);
     const counts = this.#passedOver.get(lane) ?? new Map<string, number>();
     this.#passedOver.set(lane, counts);

@@ -14,7 +14,7 @@ const lamps = declareKind({
 });
 const api = describeKinds('input.v1', [mount(lamps)]);
 const inputs = new InputSchemas(api.schemas);
-const judged = (json: JsonObject): readonly FieldViolation[] => {
+const violationsOf = (json: JsonObject): readonly FieldViolation[] => {
   const message = api.schemas.message(api.kinds[0]?.message ?? '');
   return inputs.violations(message, Object.assign(json, { name: 'a', namespace: 'home' }));
 };
@@ -22,20 +22,20 @@ const judged = (json: JsonObject): readonly FieldViolation[] => {
 describe('violations of the shape of an object', () => {
   it('are reported for the first hundred fields, without quadratic time', () => {
     // Counts reads of the whole object: the getter runs each time a violation is formatted with the object as its value.
-    let looks = 0;
+    let reads = 0;
     const fields = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`f${n}`, '']));
     const json = Object.defineProperty({ ...fields }, 'f4999', {
       enumerable: true,
       get: () => {
-        looks += 1;
+        reads += 1;
         return '';
       },
     });
-    const found = judged(json);
+    const found = violationsOf(json);
     expect(found).to.have.length(101);
     expect(found[0]?.field).to.equal('f0');
     expect(found[100]?.description).to.equal('and 4900 more that are not listed');
-    expect(looks).to.be.below(10);
+    expect(reads).to.be.below(10);
   });
 
   it('are reported without reading all fields for each', () => {
@@ -47,16 +47,16 @@ describe('violations of the shape of an object', () => {
         return Reflect.ownKeys(target);
       },
     });
-    expect(judged(json)).to.have.length(101);
+    expect(violationsOf(json)).to.have.length(101);
     expect(enumerations).to.be.below(10);
   });
 
   it('have only the beginning of a value', () => {
     const room = 'x'.repeat(1_000_000);
-    const [violation] = judged({ room });
+    const [violation] = violationsOf({ room });
     expect(violation?.description).to.match(/^"x{76}\.\.\. /);
     const tags = Array<string>(100_000).fill('x');
-    const [other] = judged({ room: tags });
+    const [other] = violationsOf({ room: tags });
     expect(other?.description).to.match(/^\["x",.*\.\.\. must be of type string/);
   });
 });

@@ -96,12 +96,12 @@ describe('ends of connections of an API server', () => {
   }
 
   it('a stop over rest lets a call in progress finish, and then closes its connection', async () => {
-    let judged = (): void => undefined;
-    const reached = new Promise<void>((resolve) => (judged = resolve));
+    let onReached = (): void => undefined;
+    const reached = new Promise<void>((resolve) => (onReached = resolve));
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));
     const beforeCommit = (): Promise<void> => {
-      judged();
+      onReached();
       return released;
     };
     const { rest } = await listening({ beforeCommit });
@@ -128,9 +128,9 @@ describe('ends of connections of an API server', () => {
     const note = 'y'.repeat(500_000);
     for (let n = 0; n < 40; n += 1)
       await store.create(orders, { name: `o${n}`, namespace: 'default', note });
-    let judged = false;
+    let isReached = false;
     const beforeCommit = (): Promise<void> => {
-      judged = true;
+      isReached = true;
       return new Promise<void>(() => undefined);
     };
     const { rest } = await listening({ beforeCommit });
@@ -139,7 +139,7 @@ describe('ends of connections of an API server', () => {
     const body = '{"name":"never"}';
     const post = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
     await connected(rest, post);
-    await eventually('both', () => open('rest') === 2 && judged);
+    await eventually('both', () => open('rest') === 2 && isReached);
     let ended = false;
     void server?.close(100).then(() => (ended = true));
     await eventually('the end', () => ended);

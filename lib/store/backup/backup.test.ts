@@ -146,19 +146,19 @@ describe('backup', () => {
       let store = await openStore({ engine: engine() });
       for (let n = 0; n < 20; n += 1) await store.create(things, { name: `t${n}`, value: n });
       await backupToFile(store, path);
-      const lives: { revision: number; versions: string[]; storeId: string }[] = [];
-      for (let life = 0; life < 3; life += 1) {
+      const stores: { revision: number; versions: string[]; storeId: string }[] = [];
+      for (let round = 0; round < 3; round += 1) {
         // Written after the backup: known to clients, and lost by the restore.
         for (let n = 0; n < 30; n += 1) {
-          const { metadata } = await store.create(things, { name: `l${life}-${n}` });
+          const { metadata } = await store.create(things, { name: `l${round}-${n}` });
           expect(Number(metadata.resourceVersion)).to.equal(store.revision);
         }
         const { items } = await store.list(things);
         const versions = items.map((o) => o.metadata.resourceVersion);
-        lives.push({ revision: store.revision, versions, storeId: store.storeId });
+        stores.push({ revision: store.revision, versions, storeId: store.storeId });
         await store.close();
         const restored = await restoreBackup(path, engine(), { replace: true });
-        expect(restored.revision).to.equal((lives.at(-1)?.revision ?? 0) + 2 ** 32);
+        expect(restored.revision).to.equal((stores.at(-1)?.revision ?? 0) + 2 ** 32);
         expect(typeof restored.kept).to.equal(kind === 'level' ? 'string' : 'undefined');
         store = await openStore({ engine: engine() });
         // The restored store writes more than the previous one did after the backup.
@@ -167,7 +167,7 @@ describe('backup', () => {
           await store.deleteByName(things, { name: 'more' });
         }
         const object = (await store.get(things, { name: 't1' })) as Thing;
-        for (const old of lives) {
+        for (const old of stores) {
           expect(old.storeId).to.not.equal(store.storeId);
           expect(old.versions).to.not.include(object.metadata.resourceVersion);
           for (const resourceVersion of old.versions) {

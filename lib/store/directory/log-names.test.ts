@@ -23,7 +23,7 @@ describe('names of logs', () => {
   ] as const) {
     it(`are durable before a write in one is acknowledged, also of ${what} records`, async () => {
       let durable = new Set<string>();
-      let looks = 0;
+      let reads = 0;
       const fileSystem: FileSystem = {
         ...nodeFileSystem,
         async syncDirectory(path) {
@@ -32,7 +32,7 @@ describe('names of logs', () => {
           if (names) durable = new Set(names);
         },
         readDirectory(path) {
-          if (path.endsWith('db')) looks += 1;
+          if (path.endsWith('db')) reads += 1;
           return nodeFileSystem.readDirectory(path);
         },
       };
@@ -57,7 +57,7 @@ describe('names of logs', () => {
         expect([...durable], `append ${appends}`).to.include(present.at(-1));
       }
       await engine.close();
-      expect(looks, 'reads of the directory').to.be.lessThan(appends / 2 + 30);
+      expect(reads, 'reads of the directory').to.be.lessThan(appends / 2 + 30);
     });
   }
 });

@@ -61,9 +61,9 @@ describe('check of LevelDB tables', () => {
   });
 
   it('never reads beyond its input, for any input', () => {
-    const lies = fc.uint8Array({ maxLength: 200 });
+    const inputs = fc.uint8Array({ maxLength: 200 });
     fc.assert(
-      fc.property(lies, (bytes) => {
+      fc.property(inputs, (bytes) => {
         try {
           snappyDecompress(bytes);
         } catch (error) {

@@ -44,8 +44,8 @@ describe('finalizers', () => {
     const gone = await errorOf(addFinalizer(store, lamps, made, 'x/y'));
     expect(hasCode(gone, 'NotFound')).to.equal(true);
     const other = await store.create(lamps, lamp);
-    const anew = await errorOf(addFinalizer(store, lamps, made, 'x/y'));
-    expect(hasCode(anew, 'Aborted') && anew.reason).to.equal('Conflict');
+    const replaced = await errorOf(addFinalizer(store, lamps, made, 'x/y'));
+    expect(hasCode(replaced, 'Aborted') && replaced.reason).to.equal('Conflict');
     expect(await store.get(lamps, lamp)).to.deep.equal(other);
   });
 

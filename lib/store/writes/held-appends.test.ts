@@ -25,7 +25,7 @@ class HeldEngine extends MemoryEngine {
   }
 
   /** Releases the oldest append. */
-  async letOneThrough(): Promise<void> {
+  async releaseOldest(): Promise<void> {
     await settle();
     this.#waiting.shift()?.();
     await settle();
@@ -50,7 +50,7 @@ describe('pending writes', () => {
     const second = first.then((object) => object.metadata.resourceVersion);
     const other: NewObject<Thing> = { name: 'a', size: 2 };
     const blind = store.transact([{ op: 'overwrite', kind: things, object: other }]);
-    await engine.letOneThrough();
+    await engine.releaseOldest();
     const resourceVersion = await second;
     const { uid } = made.metadata;
     const object = { ...made, size: 3, metadata: { ...made.metadata, resourceVersion } };
@@ -61,7 +61,7 @@ describe('pending writes', () => {
         (error: unknown) => hasCode(error, 'Aborted') && error.code,
       );
     engine.hold = false;
-    await engine.letOneThrough();
+    await engine.releaseOldest();
     await blind;
     expect(await stale).to.equal('Aborted');
     expect(await store.get(things, { name: 'a' })).to.include({ size: 2 });
@@ -75,7 +75,7 @@ describe('pending writes', () => {
     await settle();
     expect(closed).to.equal(false);
     engine.hold = false;
-    await engine.letOneThrough();
+    await engine.releaseOldest();
     expect(await write).to.include({ size: 1 });
     await closing;
   });

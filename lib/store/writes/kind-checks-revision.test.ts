@@ -19,10 +19,10 @@ describe('checks of a kind', () => {
           { op: 'create', kind: tapes, object: { namespace: 'here', name: `b${since}` } },
         ])
         .then(
-          () => 'taken',
+          () => 'accepted',
           (error: unknown) => hasCode(error, 'InvalidArgument') && error.code,
         );
     expect(await check(revision + 1)).to.equal('InvalidArgument');
-    expect(await check(revision)).to.equal('taken');
+    expect(await check(revision)).to.equal('accepted');
   });
 });

@@ -41,8 +41,8 @@ describe('modify', () => {
     });
     expect(seen).to.deep.equal([undefined, 'hall']);
     expect(stored, 'it did not exist at the second read').to.equal(undefined);
-    const anew = await modify(interfering, lamps, key, (lamp) => ({ ...lamp, on: true }));
-    expect(anew).to.deep.include({ on: true, labels: { room: 'attic' } });
+    const recreated = await modify(interfering, lamps, key, (lamp) => ({ ...lamp, on: true }));
+    expect(recreated).to.deep.include({ on: true, labels: { room: 'attic' } });
   });
 
   it('resolves to undefined for a missing object, and to the object if nothing changes', async () => {

@@ -67,7 +67,7 @@ async function nearlyFull(): Promise<{
 
 async function refusal(write: Promise<unknown>): Promise<string> {
   const error = await write.catch((e: unknown) => e);
-  if (!(error instanceof StatusError)) return 'taken';
+  if (!(error instanceof StatusError)) return 'accepted';
   return error.reason;
 }
 
@@ -108,7 +108,7 @@ describe('a store whose disk is nearly full', () => {
       { op: 'deleteByName', kind: things, key: key('a') },
       { op: 'create', kind: journal, object: { name: 'beside' } },
     ]);
-    expect(await refusal(together)).to.equal('taken');
+    expect(await refusal(together)).to.equal('accepted');
     await store.close();
   });
 
@@ -123,11 +123,11 @@ describe('a store whose disk is nearly full', () => {
     let taken = 0;
     for (let n = 0; n < 20_000; n += 1) {
       state += 'x'.repeat(4_000);
-      if ((await refusal(store.updateStatus(things, key('a'), { state }))) !== 'taken') break;
+      if ((await refusal(store.updateStatus(things, key('a'), { state }))) !== 'accepted') break;
       taken += state.length;
     }
     expect(taken).to.be.within(0.2 * floor, 0.31 * floor);
-    expect(await refusal(store.deleteByName(things, key('plain')))).to.equal('taken');
+    expect(await refusal(store.deleteByName(things, key('plain')))).to.equal('accepted');
     await store.close();
   });
 
@@ -135,11 +135,11 @@ describe('a store whose disk is nearly full', () => {
     const { store, setFree } = await nearlyFull();
     await setFree(0.4 * floor);
     expect(await refusal(store.deleteByName(things, key('a')))).to.equal('DiskFull');
-    expect(await refusal(store.deleteByName(things, key('plain')))).to.equal('taken');
+    expect(await refusal(store.deleteByName(things, key('plain')))).to.equal('accepted');
     await setFree(0.9 * floor);
-    expect(await refusal(store.deleteByName(things, key('a')))).to.equal('taken');
+    expect(await refusal(store.deleteByName(things, key('a')))).to.equal('accepted');
     await setFree(2 * floor);
-    expect(await refusal(store.create(things, { name: 'new' }))).to.equal('taken');
+    expect(await refusal(store.create(things, { name: 'new' }))).to.equal('accepted');
     await store.close();
   });
 });
@@ -229,7 +229,7 @@ describe('a store with a reserve', () => {
     await clock.advance(10_000);
     const { metadata } = (await store.get(things, key('b'))) as Thing;
     const smaller = store.update(things, { name: 'b', text: '', metadata });
-    expect(await refusal(smaller)).to.equal('taken');
+    expect(await refusal(smaller)).to.equal('accepted');
     expect(await refusal(store.updateStatus(things, key('b'), { state: 'Idle' }))).to.equal(
       'DiskFull',
     );
@@ -256,7 +256,7 @@ describe('a store with a reserve', () => {
       refusal(store.deleteByName(things, key('a'))).then(note('delete')),
       refusal(store.updateStatus(things, key('b'), { state: 'Idle' })).then(note('status')),
     ]);
-    expect(inOrder).to.have.members(['create DiskFull', 'delete taken', 'status DiskFull']);
+    expect(inOrder).to.have.members(['create DiskFull', 'delete accepted', 'status DiskFull']);
     expect(disk.held, 'only the deletion released a part').to.equal(floor / 8);
     expect(store.health().state).to.equal('full');
     await store.close();
@@ -277,8 +277,8 @@ describe('a store with a reserve', () => {
       .catch((e: unknown) => e);
     expect(String(error)).to.match(/this write needs 3\d{7}: free disk space, or write less/);
     const both = [operations('x'), operations('y')].map((set) => refusal(store.transact(set)));
-    expect(await Promise.all(both)).to.deep.equal(['taken', 'DiskFull']);
-    expect(await refusal(store.transact(operations('z').slice(0, 3)))).to.equal('taken');
+    expect(await Promise.all(both)).to.deep.equal(['accepted', 'DiskFull']);
+    expect(await refusal(store.transact(operations('z').slice(0, 3)))).to.equal('accepted');
     expect(disk.held).to.equal(floor / 2);
     await store.close();
   });
@@ -293,7 +293,7 @@ describe('a store with a reserve', () => {
     await clock.advance(10_000);
     expect(disk.held).to.equal(floor / 2);
     expect(store.health().state).to.equal('serving');
-    expect(await refusal(store.create(things, { name: 'new' }))).to.equal('taken');
+    expect(await refusal(store.create(things, { name: 'new' }))).to.equal('accepted');
     expect(logger.lines.map(({ message }) => message)).to.include('the reserve is complete again');
     await store.close();
   });
