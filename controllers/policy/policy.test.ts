@@ -122,7 +122,7 @@ describe('the retry policy', () => {
     expect(backoffOf(defaultPolicy, 'driver')).to.deep.equal(backoff);
   });
 
-  it('is in the reference as it is here', async () => {
+  it('equals the table of its reference page', async () => {
     const file = new URL('../../../docs/reference/retry-policy.md', import.meta.url);
     const rows = (await readFile(file, 'utf8'))
       .split('\n')

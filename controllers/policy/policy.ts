@@ -210,15 +210,15 @@ export function readPolicy(given: (key: string) => unknown): ReadPolicy {
   });
   if (violations.length === 0)
     violations.push(
-      ...names.flatMap((name) => turned(policy, name)),
-      ...hasty(policy),
-      ...hot(policy),
+      ...names.flatMap((name) => backoffViolations(policy, name)),
+      ...timeoutViolations(policy),
+      ...jitterViolations(policy),
     );
   return violations.length === 0 ? { type: 'valid', policy } : { type: 'invalid', violations };
 }
 
 /** The violation of a backoff whose base exceeds its maximum. */
-function turned(policy: ControllerPolicy, name: PolicyName): readonly FieldViolation[] {
+function backoffViolations(policy: ControllerPolicy, name: PolicyName): readonly FieldViolation[] {
   const [, backoff] = /^(.+)BackoffBaseMs$/.exec(name) ?? [];
   if (backoff === undefined) return [];
   const { baseMs, maxMs } = backoffOf(policy, backoff as Backoff);
@@ -232,7 +232,7 @@ function turned(policy: ControllerPolicy, name: PolicyName): readonly FieldViola
 const spread = ['driver', 'object', 'start', 'restart'] as const satisfies readonly Backoff[];
 
 /** The violation of a jitter that reduces a backoff below the minimum. The maximum is jittered too. */
-function hot(policy: ControllerPolicy): readonly FieldViolation[] {
+function jitterViolations(policy: ControllerPolicy): readonly FieldViolation[] {
   const percent = policy.jitterPercent;
   return spread.flatMap((name) => {
     const { baseMs, maxMs } = backoffOf(policy, name);
@@ -246,7 +246,7 @@ function hot(policy: ControllerPolicy): readonly FieldViolation[] {
 }
 
 /** The violation of a node timeout that one late heartbeat would exceed. */
-function hasty(policy: ControllerPolicy): readonly FieldViolation[] {
+function timeoutViolations(policy: ControllerPolicy): readonly FieldViolation[] {
   const leastMs = 2 * policy.heartbeatMs;
   const tooShort = (['nodeSilentMs', 'nodeGoneMs'] as const).filter(
     (name) => policy[name] < leastMs,

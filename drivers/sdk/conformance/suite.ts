@@ -57,7 +57,7 @@ function missing(
   options: ConformanceOptions,
   capabilities: Capabilities,
 ): string | undefined {
-  const reasonUnless = (there: boolean, reason: string): string | undefined => (there ? undefined : reason);
+  const reasonUnless = (holds: boolean, reason: string): string | undefined => (holds ? undefined : reason);
   switch (need) {
     case 'content':
       return reasonUnless(options.mounts !== false, 'the option "mounts" is false');
