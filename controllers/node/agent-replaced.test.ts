@@ -130,17 +130,17 @@ describe('two processes that register as the agent of one node', () => {
     await store.create(nodes, { name, address: '10.0.0.9' });
     const one = overtakenStore(store);
     const other = overtakenStore(store);
-    const isTold = ({ op }: Operation): boolean => op === 'updateStatus';
+    const isStatusWrite = ({ op }: Operation): boolean => op === 'updateStatus';
     let hasBegun: () => void = () => undefined;
     let hasWon: () => void = () => undefined;
     const begins = new Promise<void>((resolve) => (hasBegun = resolve));
     const won = new Promise<void>((resolve) => (hasWon = resolve));
-    other.overtake(isTold, () => {
+    other.overtake(isStatusWrite, () => {
       hasBegun();
       return won;
     });
     let loser = { started: false };
-    one.overtake(isTold, () => {
+    one.overtake(isStatusWrite, () => {
       loser = begun(agent('loser', undefined, other.store));
       return begins;
     });

@@ -149,7 +149,7 @@ describe('user and capabilities of a process workload', function () {
     expect([output?.trim(), code]).to.deep.equal(['yes', 0]);
   });
 
-  it('an ordinary user can give neither, and the error tells how to get them', async () => {
+  it('an ordinary user can give neither, and the error names the remedy', async () => {
     await start('an ordinary user');
     const spec = { id: boxId, command: print, env: {}, workingDir: '/', mounts: [] };
     const refused = async (more: Partial<WorkloadSpec>): Promise<string | undefined> =>

@@ -131,7 +131,7 @@ describe('records of attachments', () => {
       const next = { ...key, storageClassName: 'c', size: '1Gi' };
       return store.create(volumes, { ...next, accessMode: 'ReadWriteOnce' });
     };
-    for (const tell of [
+    for (const write of [
       () => records.reserve(begun, claim, []),
       () => records.bound(begun, claim, prepared),
       () => records.failed(begun, 'attach', new DriverError('Internal', 'no')),
@@ -139,9 +139,9 @@ describe('records of attachments', () => {
       () => records.grown(begun),
     ]) {
       before(remake);
-      await tell().catch(() => undefined);
+      await write().catch(() => undefined);
       const next = await remake();
-      await tell().catch(() => undefined);
+      await write().catch(() => undefined);
       expect(await volume()).to.deep.equal(next);
     }
   });

@@ -21,7 +21,7 @@ describe('values of an object in an index', () => {
     expect(of(['a', 'b', 'a'])).to.deep.equal(['a', 'b']);
   });
 
-  for (const [what, given, says] of [
+  for (const [what, given, message] of [
     ['a promise', 'late', 'gave a promise; it must return synchronously'],
     ['no list', 'red', 'gave a value that is not a list'],
     ['a list of something else', [1], 'gave a value that is not a string'],
@@ -36,7 +36,7 @@ describe('values of an object in an index', () => {
       const written = store.create(disks, { name: 'a', tag: given });
       const refused: unknown = await written.catch((error: unknown) => error);
       expect(refused).to.include({ code: 'InvalidArgument', reason: 'NotIndexable' });
-      expect(String(refused)).to.contain(`index "tag" ${says}`);
+      expect(String(refused)).to.contain(`index "tag" ${message}`);
       await store.close();
     });
 

@@ -198,20 +198,20 @@ describe('a daemon that is killed', function () {
     }
     const log = (name: string) =>
       readFile(join(daemon.home, 'host', name, 'log'), 'utf8').catch(() => '');
-    const says = (text: string) =>
-      eventually(`both to say ${JSON.stringify(text)}`, async () => {
+    const untilOutput = (text: string) =>
+      eventually(`output of both: ${JSON.stringify(text)}`, async () => {
         const both = [await log('one'), await log('two')];
         return both.every((content) => content === text);
       });
-    await says('hi\n');
+    await untilOutput('hi\n');
     await eventually('both volumes bound', async () =>
       (await daemon.list(volumes)).every((v) => v.status === 'Bound'),
     );
     expect(await daemon.end('SIGTERM')).to.equal(0);
     expect(daemon.log).to.match(/"detached":2,"total":2,"msg":"All volumes torn down"/);
-    await says('hi\nbye\n');
+    await untilOutput('hi\nbye\n');
     await daemon.run();
-    await says('hi\nbye\nhi\n');
+    await untilOutput('hi\nbye\nhi\n');
   });
 
   it('a spent shutdown budget is one warning and no summary', async () => {

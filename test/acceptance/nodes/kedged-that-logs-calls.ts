@@ -7,13 +7,13 @@ import { runKedged } from '../../fixtures/kedged-parts.js';
 /** Methods of a driver that are not logged: they make no call of the provider or the node. */
 const questions: readonly PropertyKey[] = ['capabilities', 'validateParameters'];
 
-function telling(driver: Driver, tell: (call: string) => void): Driver {
+function logging(driver: Driver, onCall: (call: string) => void): Driver {
   return new Proxy(driver, {
     get: (target, name) => {
       const value: unknown = Reflect.get(target, name);
       if (typeof value !== 'function' || questions.includes(name)) return value;
       return (...given: unknown[]): unknown => {
-        tell(String(name));
+        onCall(String(name));
         return Reflect.apply(value, target, given) as unknown;
       };
     },
@@ -40,7 +40,7 @@ await runKedged({
       names: drivers.names,
       get: async (name) => {
         const driver = await drivers.get(name);
-        return driver && telling(driver, (call) => log('driver call', { driver: name, call }));
+        return driver && logging(driver, (call) => log('driver call', { driver: name, call }));
       },
     };
   },
