@@ -74,12 +74,16 @@ function cells(text: string): readonly (readonly string[])[] {
 function parametersOf(driver: Driver): readonly (readonly string[])[] {
   const violationsOf = (parameters: Readonly<Record<string, string>>) =>
     driver.validateParameters(parameters, { level: 'volume' });
-  const [unknown] = violationsOf({ 'no-parameter': 'x' }).filter(({ key }) => key === 'no-parameter');
+  const [unknown] = violationsOf({ 'no-parameter': 'x' }).filter(
+    ({ key }) => key === 'no-parameter',
+  );
   const keys = /its parameters: (.*)$/.exec(unknown?.description ?? '')?.[1]?.split(', ') ?? [];
   const required = violationsOf({}).map(({ key }) => key);
   const { sensitiveParameters } = driver.capabilities();
   const isNumber = (key: string): boolean =>
-    violationsOf({ [key]: 'none' }).some((one) => one.key === key && /whole number/.test(one.description));
+    violationsOf({ [key]: 'none' }).some(
+      (one) => one.key === key && /whole number/.test(one.description),
+    );
   return keys.map((key) => {
     const judged = violationsOf({ [key]: '(none of them)' }).filter((one) => one.key === key);
     const values = judged

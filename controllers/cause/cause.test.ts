@@ -153,7 +153,9 @@ describe('the cause of an object that is not ready', () => {
       const lastOperation = { ...operation, call: 'restore', message: 'not permitted' };
       const restored = volume({ source: { snapshot: 'copy' }, lastOperation });
       const ofCopy = (...volumes: readonly Volume[]) =>
-        summaryOf(causeOf({ kind: 'Snapshot', object: copy }, { ...world(volumes), snapshots: [copy] }));
+        summaryOf(
+          causeOf({ kind: 'Snapshot', object: copy }, { ...world(volumes), snapshots: [copy] }),
+        );
       expect(ofCopy(restored)).to.deep.equal({
         ...{ object: 'Volume infra/v', message: 'not permitted' },
         path: 'Snapshot infra/copy > Volume infra/v',

@@ -53,13 +53,15 @@ describe('a reconcile that is refused again and again', () => {
   });
 
   it('is the cause of a service, through its instance', () => {
-    expect(explanationOf({ kind: 'Service', object: service }, eventsOf('i', 'agent refused'))).to.equal(
-      'Service default/web > Instance default/web-0: agent refused',
-    );
+    expect(
+      explanationOf({ kind: 'Service', object: service }, eventsOf('i', 'agent refused')),
+    ).to.equal('Service default/web > Instance default/web-0: agent refused');
   });
 
   it('is none after its end, and none of another object of that name', () => {
-    expect(explanationOf(ofInstance, eventsOf('i', 'agent succeeded', 'agent refused'))).to.equal(undefined);
+    expect(explanationOf(ofInstance, eventsOf('i', 'agent succeeded', 'agent refused'))).to.equal(
+      undefined,
+    );
     expect(explanationOf(ofInstance, eventsOf('earlier', 'agent refused'))).to.equal(undefined);
   });
 

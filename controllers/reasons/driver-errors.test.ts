@@ -39,7 +39,9 @@ describe('the remedy of an error of a driver', () => {
         },
       });
     expect(
-      remedyFor('backing "image" needs a kedged that runs as root; use backing "directory" otherwise'),
+      remedyFor(
+        'backing "image" needs a kedged that runs as root; use backing "directory" otherwise',
+      ),
     ).to.include({
       ...{ type: 'wait', waitsFor: 'kedged on its node to run as root' },
       // Not a deletion: the volume may have data.
@@ -109,7 +111,9 @@ describe('the remedy of an error of a driver', () => {
     );
     const end = `kedge patch volume/v -n default --patch '{"reclaimPolicy":"retain"}'`;
     expect(remedyOf({}).text).not.to.contain(end);
-    expect(remedyOf({ metadata: { ...metadata, deletionRequestedAt: 'now' } }).text).to.contain(end);
+    expect(remedyOf({ metadata: { ...metadata, deletionRequestedAt: 'now' } }).text).to.contain(
+      end,
+    );
   });
 
   it('of a deletion that waits for the provider is no policy if the volume has no handle', () => {
@@ -135,7 +139,10 @@ describe('the remedy of an error of a driver', () => {
     // A provisioned volume keeps its own parameters; those of its class are the live ones.
     const own = { parameters: { region: 'old1' } };
     expect(remedyOf({ handle: 'h', ...own }).type).to.equal('wait');
-    expect(remedyOf({ handle: 'h' })).to.include({ type: 'set', command: 'kedge edit storageclass/c' });
+    expect(remedyOf({ handle: 'h' })).to.include({
+      type: 'set',
+      command: 'kedge edit storageclass/c',
+    });
   });
 
   it('that refuses the parameters of a failed volume is to change them where they are given', () => {
@@ -224,7 +231,9 @@ describe('the remedy of an error of a driver', () => {
       both('kedge edit storageclass/c'),
     );
     expect(commandsIn({})).to.deep.equal(both(patch('first')));
-    expect(commandsIn({ storageClasses: classOf('other', {}) })).to.deep.equal(both(patch('first')));
+    expect(commandsIn({ storageClasses: classOf('other', {}) })).to.deep.equal(
+      both(patch('first')),
+    );
     const own = volume({ parameters: { token: 'secret:own/key' } });
     const [, ofCopy] = commandsIn({ storageClasses: moved, volumes: [own] });
     expect(ofCopy).to.equal(patch('own'));
@@ -345,7 +354,10 @@ describe('the remedy of an error of a driver', () => {
   });
 
   it('about a volume with data is never to delete it', () => {
-    const commandFor = (kind: 'InvalidParameters' | 'Unavailable' | 'Timeout', more: Partial<Volume>) =>
+    const commandFor = (
+      kind: 'InvalidParameters' | 'Unavailable' | 'Timeout',
+      more: Partial<Volume>,
+    ) =>
       driverErrors[kind].remedy({
         ...{
           kind: 'Volume',

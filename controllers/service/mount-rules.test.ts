@@ -23,7 +23,9 @@ describe('files of a mounted configmap', () => {
   });
 
   it('are not in the place of a folder of another, in either order', () => {
-    expect(violations('a', 'a/b/c')).to.deep.equal([`${at(1)}: "a/b/c" conflicts with the file "a"`]);
+    expect(violations('a', 'a/b/c')).to.deep.equal([
+      `${at(1)}: "a/b/c" conflicts with the file "a"`,
+    ]);
     expect(violations('a/b/c', 'x', 'a/b')).to.deep.equal([
       `${at(2)}: "a/b" conflicts with the file "a/b/c"`,
     ]);

@@ -20,7 +20,9 @@ describe('the parameters of cloud3-block', () => {
       'kmsKeyId is not possible with encrypted false; omit it, or set encrypted to true',
     ]);
     expect(violations({ iops: '4000', throughput: '200', kmsKeyId: 'k' }), 'gp3').to.deep.equal([]);
-    expect(violations({ volumeType: 'x9', iops: '1', throughput: '1' }), 'unknown').to.deep.equal([]);
+    expect(violations({ volumeType: 'x9', iops: '1', throughput: '1' }), 'unknown').to.deep.equal(
+      [],
+    );
   });
 
   it('refuse a region whose form can not be a part of a host name', () => {
@@ -51,11 +53,14 @@ describe('the parameters of cloud3-block', () => {
       'availabilityZone is a zone of another region; its name begins with that of parameter region';
     for (const availabilityZone of ['us-east-1a', 'us-west-1a', 'eu-central-1c'])
       expect(violations({ region, availabilityZone })).to.deep.equal([elsewhere]);
-    expect(violations({ region, availabilityZone: 'us-east-1a' }, 'resolved')).to.deep.equal([elsewhere]);
+    expect(violations({ region, availabilityZone: 'us-east-1a' }, 'resolved')).to.deep.equal([
+      elsewhere,
+    ]);
     // Local and wavelength zones have names of another form.
     for (const availabilityZone of ['us-west-2a', 'us-west-2-lax-1a', 'us-east-1-wl1-bos-wlz-1'])
       expect(violations({ region, availabilityZone }), availabilityZone).to.deep.equal([]);
-    expect(violations({ region: 'secret:a.b.svc/region', availabilityZone: 'us-east-1a' })).to.be.empty;
+    expect(violations({ region: 'secret:a.b.svc/region', availabilityZone: 'us-east-1a' })).to.be
+      .empty;
   });
 
   it('are validated after the resolution of references, without quoting values', () => {
@@ -73,7 +78,9 @@ describe('the parameters of cloud3-block', () => {
       'iops is required for volumeType io2',
       'secretAccessKey is required with accessKeyId; set both (the role of the instance is used if a class and its volume have neither)',
     ]);
-    expect(violations({ secretAccessKey: 'x' }, 'volume')[0]).to.match(/^accessKeyId is required with/);
+    expect(violations({ secretAccessKey: 'x' }, 'volume')[0]).to.match(
+      /^accessKeyId is required with/,
+    );
     expect(violations({ sessionToken: 'x' }, 'volume')).to.deep.equal([
       'sessionToken is not possible without accessKeyId and secretAccessKey; set both, or omit it',
     ]);

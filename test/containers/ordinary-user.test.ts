@@ -119,7 +119,9 @@ describe('a kedged of an ordinary user who may use the engine', function () {
     await cast('signals', 'exec sleep 600', []);
     const { containerId } = await running('signals-0');
     const script = 'trap "echo caught; exit 5" INT; echo ready; while :; do sleep 0.1; done';
-    const start = (...command: readonly string[]): { child: ChildProcess; output: () => string } => {
+    const start = (
+      ...command: readonly string[]
+    ): { child: ChildProcess; output: () => string } => {
       const args = [join(root, 'cmd/bin/kedge.mjs'), 'exec', 'signals-0', '--', ...command];
       const env = { ...process.env, ...daemon.cliEnvironment };
       const child = spawn(process.execPath, args, { env });

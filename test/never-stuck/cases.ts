@@ -102,7 +102,8 @@ const exclusions: readonly Exclusion[] = [
   {
     to: ['Namespace'],
     breakages: ['madeAgain'],
-    reason: 'a namespace is removed when it is empty: its objects never exist in a later one of its name',
+    reason:
+      'a namespace is removed when it is empty: its objects never exist in a later one of its name',
   },
   {
     to: ['StorageClass', 'Snapshot'],
@@ -140,7 +141,8 @@ const exclusions: readonly Exclusion[] = [
     from: 'Volume',
     to: ['Node'],
     breakages: ['missing', 'late'],
-    reason: 'a volume of a provider waits for no named node; home is the dependency of a volume that does',
+    reason:
+      'a volume of a provider waits for no named node; home is the dependency of a volume that does',
   },
   {
     from: 'Namespace',

@@ -205,7 +205,9 @@ describe('audit log', () => {
     await log.close();
     const found = await lines('full.jsonl');
     expect(found.map(({ name, dropped }) => name ?? dropped)).to.deep.equal([3, 'fourth']);
-    const errors = warnings.filter((warning) => JSON.stringify(warning).includes('could not be written'));
+    const errors = warnings.filter((warning) =>
+      JSON.stringify(warning).includes('could not be written'),
+    );
     expect(errors, 'the same error is logged once').to.have.length(1);
   });
 

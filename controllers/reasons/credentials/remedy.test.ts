@@ -123,7 +123,9 @@ describe('the remedy for a credential whose class was deleted', () => {
     expect(ofVolume({ ...object, metadata }, gone, 'InvalidParameters', 'x').text).to.contain(
       'or create storage class c again',
     );
-    expect(remedyWith({ storageClasses: [classOf('cloud3-block')] }).command).to.contain('storageclass');
+    expect(remedyWith({ storageClasses: [classOf('cloud3-block')] }).command).to.contain(
+      'storageclass',
+    );
   });
 });
 
@@ -134,7 +136,12 @@ describe('the remedy for a part of a credential', () => {
 
   it('is a complete one of the volume that has the part, before the end of its deletion', () => {
     for (const world of [gone, { storageClasses: [classOf('cloud3-block')] }]) {
-      const remedy = ofVolume(volume({ ...part, ...deleting }), world, 'InvalidParameters', message);
+      const remedy = ofVolume(
+        volume({ ...part, ...deleting }),
+        world,
+        'InvalidParameters',
+        message,
+      );
       expect(remedy).to.include({ type: 'set', command: edit, value });
       expect(remedy.text).to.contain('"reclaimPolicy":"retain"');
       const used = ofVolume(volume(part), world, 'InvalidParameters', message);

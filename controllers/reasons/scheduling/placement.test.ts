@@ -108,10 +108,13 @@ describe('the remedy of a placement', () => {
   it('of an instance whose room is reserved for another one says how long', () => {
     const object = { namespace: 'default', service: 'web', template: {} } as Instance;
     const full = 'node n has 0 of 2 cpu free, 2 is requested';
-    const remedyText = (message: string) => tooLittle({ kind: 'Instance', object, world, message }).text;
+    const remedyText = (message: string) =>
+      tooLittle({ kind: 'Instance', object, world, message }).text;
     expect(remedyText(full)).not.to.contain('15 minutes');
     expect(
-      remedyText(`${full} (room is reserved for instance default/x-0, which waits for its volumes)`),
+      remedyText(
+        `${full} (room is reserved for instance default/x-0, which waits for its volumes)`,
+      ),
     ).to.contain('after at most 15 minutes if instance default/x-0 has not got its volumes');
   });
 });

@@ -250,7 +250,9 @@ describe('a volume whose class names no zone', () => {
     await world.createVolume();
     expect(await zoneOf()).to.equal('b');
     expect(count('provision')).to.equal(1);
-    expect(await provisionedMessage()).to.match(/svc.io\/zone=b, and instance default\/i is placed there$/);
+    expect(await provisionedMessage()).to.match(
+      /svc.io\/zone=b, and instance default\/i is placed there$/,
+    );
   });
 
   /** Creates the user of a volume; each node has the port for one of them. */

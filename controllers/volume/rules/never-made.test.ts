@@ -59,7 +59,9 @@ describe('a volume that was never provisioned', () => {
     await world.createVolume();
     const volume = await world.volume();
     expect(volume).to.include({ status: 'Pending', reason: 'Unavailable' });
-    expect(volume?.conditions?.[0]?.message).to.contain('run: npm install --global @some/sdk@1.0.0');
+    expect(volume?.conditions?.[0]?.message).to.contain(
+      'run: npm install --global @some/sdk@1.0.0',
+    );
     await world.createVolume({ name: 'w' });
     await world.deleteVolume();
     expect(await world.volume()).to.equal(undefined);

@@ -23,7 +23,8 @@ async function mounting({ bytes, content, exactSize = true, asked }: Case): Prom
       const resultOf = (stdout: string, exitCode = 0) =>
         Promise.resolve({ exitCode, stdout, stderr: '' });
       if (args.includes('--getsize64')) return resultOf(`${bytes}\n`);
-      if (command === 'blkid') return content === 'blank' ? resultOf('', 2) : resultOf(`TYPE=${content}\n`);
+      if (command === 'blkid')
+        return content === 'blank' ? resultOf('', 2) : resultOf(`TYPE=${content}\n`);
       if (command === 'dumpe2fs') return resultOf('Block count:   1\nBlock size:   4096\n');
       if (command !== 'blockdev') done.push(command);
       return resultOf('');

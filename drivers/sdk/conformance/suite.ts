@@ -57,19 +57,26 @@ function missing(
   options: ConformanceOptions,
   capabilities: Capabilities,
 ): string | undefined {
-  const reasonUnless = (holds: boolean, reason: string): string | undefined => (holds ? undefined : reason);
+  const reasonUnless = (holds: boolean, reason: string): string | undefined =>
+    holds ? undefined : reason;
   switch (need) {
     case 'content':
       return reasonUnless(options.mounts !== false, 'the option "mounts" is false');
     case 'ownsData':
-      return reasonUnless(capabilities.ownsData, 'the driver does not own the data (capability ownsData)');
+      return reasonUnless(
+        capabilities.ownsData,
+        'the driver does not own the data (capability ownsData)',
+      );
     case 'snapshots':
       return reasonUnless(
         capabilities.snapshots,
         'the driver does not support snapshots (capability snapshots)',
       );
     case 'expand':
-      return reasonUnless(capabilities.expand, 'the driver does not support expansion (capability expand)');
+      return reasonUnless(
+        capabilities.expand,
+        'the driver does not support expansion (capability expand)',
+      );
     case 'inventory':
       return reasonUnless(options.inventory !== undefined, 'the option "inventory" is not set');
     case 'otherNode':

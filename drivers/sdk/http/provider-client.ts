@@ -230,7 +230,8 @@ export class ProviderClient {
     const request = id === undefined ? '' : `, request ${id}`;
     const description = `${words} (HTTP ${refusal.status}${code}${request})`;
     const plain =
-      messageOf?.(refusal, call, description, kind) ?? `${provider} refused ${call.name}: ${description}`;
+      messageOf?.(refusal, call, description, kind) ??
+      `${provider} refused ${call.name}: ${description}`;
     const message = row?.remedy === undefined ? plain : `${plain}; ${row.remedy}`;
     const isRate = refusal.status === 429 || row?.rateLimit === true;
     const rate = isRate ? this.#retryAfter(reply, row?.retryAfterMs) : undefined;

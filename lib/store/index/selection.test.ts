@@ -207,7 +207,10 @@ describe('a watch with a selector', () => {
   });
 
   const labels = parseLabelSelector('tier=web');
-  const changesOf = async (store: ObjectStore, fromRevision: number): Promise<readonly string[]> => {
+  const changesOf = async (
+    store: ObjectStore,
+    fromRevision: number,
+  ): Promise<readonly string[]> => {
     const stop = new AbortController();
     const lines: string[] = [];
     const watch = store.watch(things, { fromRevision, labels, signal: stop.signal, bookmarkMs: 1 });

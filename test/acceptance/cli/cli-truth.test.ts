@@ -109,7 +109,9 @@ describe('kedge cast reports whether objects run', function () {
       expect(done.code).to.equal(done.stderr.includes('in time') ? 7 : 1);
       return done.stderr.includes('does not exist') ? done.stderr : undefined;
     });
-    expect(output).to.match(/Service default\/waits: Volume default\/absent-node: .*does not exist/);
+    expect(output).to.match(
+      /Service default\/waits: Volume default\/absent-node: .*does not exist/,
+    );
     const described = await daemon.cli('describe', 'service', 'waits');
     expect(described.stdout).to.match(/^Cause: +Volume default\/absent-node: .*does not exist/m);
     const instance = await daemon.cli('describe', 'instance', 'waits-0');

@@ -21,7 +21,9 @@ describe('kedge wait', function () {
   after(() => daemon.dispose());
 
   /** Runs a command; resolves with its exit code and its output. */
-  function waiting(args: string): Promise<{ readonly code: number | null; readonly output: string }> {
+  function waiting(
+    args: string,
+  ): Promise<{ readonly code: number | null; readonly output: string }> {
     const child = spawn(process.execPath, ['cmd/bin/kedge.mjs', ...args.split(' ')], {
       cwd: root,
       env: { ...process.env, ...daemon.cliEnvironment },

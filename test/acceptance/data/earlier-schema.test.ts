@@ -89,7 +89,9 @@ describe('a data directory that a daemon with schema version 2 left', function (
 
   it('reported the path of the copy, which includes the key, and the rollback steps', async () => {
     const copy = join(daemon.data, 'schema-2-copy');
-    const notice = daemon.log.split('\n').find((line) => line.startsWith('kedged: the database was'));
+    const notice = daemon.log
+      .split('\n')
+      .find((line) => line.startsWith('kedged: the database was'));
     expect(notice).to.contain(copy).and.contain('To go back').and.contain('db, high-water, kek');
     expect(await readFile(join(copy, 'kek'), 'utf8')).to.match(/^\S{44}\n$/);
   });

@@ -48,7 +48,9 @@ describe('limits that this node can not enforce', function () {
     await cast('limited', memory);
     const enforced = condition(await becomes('limited-0', 'Running'), 'LimitsEnforced');
     expect(enforced).to.include({ status: 'False', reason: 'LimitsNotEnforced' });
-    expect(enforced?.message).to.match(/^limits of memory \(.+\) can't be enforced by this kedged; /);
+    expect(enforced?.message).to.match(
+      /^limits of memory \(.+\) can't be enforced by this kedged; /,
+    );
     const shown = await daemon.cli('describe', 'instance/limited-0');
     expect(shown.stdout, shown.stderr).to.contain(enforced?.message);
   });

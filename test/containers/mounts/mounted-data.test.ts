@@ -116,11 +116,13 @@ for (const { who, uid } of half('mounted data of containers', users, (user) => u
       const both = 'cat /run/login/deep/password; ls /srv/look';
       await daemon.ok('PUT', `${base}/secrets/login`, secret('second-password'));
       await daemon.ok('PUT', `${base}/configmaps/look`, { name: 'look', data: { c: 'new' } });
-      for (const name of ['of-root', 'of-another']) await untilOutput(name, both, 'second-passwordc\n');
+      for (const name of ['of-root', 'of-another'])
+        await untilOutput(name, both, 'second-passwordc\n');
       await daemon.crash();
       await untilOutput('of-another', both, 'second-passwordc\n');
       await daemon.ok('PUT', `${base}/secrets/login`, secret('third-password'));
-      for (const name of ['of-root', 'of-another']) await untilOutput(name, both, 'third-passwordc\n');
+      for (const name of ['of-root', 'of-another'])
+        await untilOutput(name, both, 'third-passwordc\n');
     });
 
     it('that another program removed are written again, and a removed directory is reported', async () => {

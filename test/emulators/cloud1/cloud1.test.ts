@@ -359,7 +359,9 @@ describe('cloud1', () => {
           } else if (change.type === 'detached') links.delete(change.volume);
           else if (change.type === 'deleted') expect(links.has(change.volume)).to.equal(false);
         }
-        const attachments = (await emulator.inventory()).filter((line) => line.startsWith('attached'));
+        const attachments = (await emulator.inventory()).filter((line) =>
+          line.startsWith('attached'),
+        );
         expect(attachments.map((line) => line.split(' ')[1])).to.have.members([...links]);
       }),
       { numRuns: 60 },

@@ -315,7 +315,9 @@ describe('cloud2', () => {
           } else if (change.type === 'detached') links.delete(change.volume);
           else if (change.type === 'deleted') expect(links.has(change.volume)).to.equal(false);
         }
-        const attachments = (await emulator.inventory()).filter((line) => line.startsWith('attached'));
+        const attachments = (await emulator.inventory()).filter((line) =>
+          line.startsWith('attached'),
+        );
         expect(attachments.map((line) => line.split(' ')[1])).to.have.members([...links]);
       }),
       { numRuns: 60 },

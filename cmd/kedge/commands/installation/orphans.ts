@@ -71,7 +71,10 @@ export function addOrphans(admin: Command): void {
       'list volumes and snapshots at the providers that no object owns, with the commands that import them; nothing is deleted',
     )
     .option('--class <name>', 'only with the driver, credential and region of this class')
-    .option('--all', 'also volumes and snapshots that other clusters created, or without a mark of Kedge')
+    .option(
+      '--all',
+      'also volumes and snapshots that other clusters created, or without a mark of Kedge',
+    )
     .option(
       '-n, --namespace <name>',
       'namespace of secrets that classes name without one',

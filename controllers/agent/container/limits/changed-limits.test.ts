@@ -20,9 +20,13 @@ describe('the limits of a running container', () => {
   it('are those of its creation, also where the kernel counts no swap, or the engine writes -1 for none', () => {
     expect(messageFor(limits, {})).to.equal(undefined);
     expect(messageFor(limits, { MemorySwap: -1 })).to.equal(undefined);
-    expect(messageFor({}, { Memory: 0, MemorySwap: 0, CpuQuota: -1, CpuPeriod: 0 })).to.equal(undefined);
+    expect(messageFor({}, { Memory: 0, MemorySwap: 0, CpuQuota: -1, CpuPeriod: 0 })).to.equal(
+      undefined,
+    );
     // The same limit in the form of docker update --cpus.
-    expect(messageFor(limits, { CpuQuota: 0, CpuPeriod: 0, NanoCpus: 500_000_000 })).to.equal(undefined);
+    expect(messageFor(limits, { CpuQuota: 0, CpuPeriod: 0, NanoCpus: 500_000_000 })).to.equal(
+      undefined,
+    );
   });
 
   it('that differ are reported with the command that restores them', () => {
@@ -35,11 +39,15 @@ describe('the limits of a running container', () => {
     expect(messageFor(limits, { CpuPeriod: 50_000 })).to.contain(
       'cpu 1000m instead of 500m, and not by Kedge; docker update --cpu-period 100000 --cpu-quota 50000 kedge-c-u-1',
     );
-    expect(messageFor(limits, { MemorySwap: 2 ** 27 })).to.contain('memory with swap 128Mi instead of');
+    expect(messageFor(limits, { MemorySwap: 2 ** 27 })).to.contain(
+      'memory with swap 128Mi instead of',
+    );
   });
 
   it('that were added are removed by a restart: the engine has no command for it', () => {
-    expect(messageFor({}, { Memory: 2 ** 26, MemorySwap: 2 ** 27, NanoCpus: 1_500_000_000 })).to.equal(
+    expect(
+      messageFor({}, { Memory: 2 ** 26, MemorySwap: 2 ** 27, NanoCpus: 1_500_000_000 }),
+    ).to.equal(
       'container 0123456789ab runs with cpu 1500m instead of no limit, memory 64Mi instead of no limit, and not by Kedge; a restart of the instance restores them',
     );
   });
