@@ -373,7 +373,7 @@ export interface AdoptStorageRootResponse {
 export interface FindOrphansRequest {
   /** The class whose driver, credential and region are used; default: all classes. */
   storageClassName: string;
-  /** Also what does not have the mark of this cluster. */
+  /** Also volumes and snapshots that do not have the mark of this cluster. */
   all: boolean;
   /** Namespace of secrets that classes refer to without one; default: default. */
   secretNamespace: string;

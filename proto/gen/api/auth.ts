@@ -18,7 +18,7 @@ export interface CanIRequest {
 
 export interface CanIResponse {
   allowed: boolean;
-  /** Policies that allow the access. */
+  /** Policies of the caller that grant the right. */
   policies: string[];
 }
 
@@ -50,7 +50,7 @@ export interface Token {
    * expires with its parent.
    */
   ttlSeconds: number;
-  /** Time at which it becomes invalid; empty: it has no end of its own. RFC 3339, UTC. */
+  /** Time at which it expires; empty: it does not expire. RFC 3339, UTC. */
   expiresAt: string;
   /** Time of the last use, accurate to a minute. */
   lastUsedAt: string;
@@ -783,7 +783,7 @@ export const AuthServiceService = {
     responseSerialize: (_value: WhoAmIResponse): Buffer => notServed(),
     responseDeserialize: (value: Buffer): WhoAmIResponse => WhoAmIResponse.decode(value),
   },
-  /** Returns whether the caller may do something. */
+  /** Returns whether the caller has a right, and the policies that grant it. */
   canI: {
     path: "/api.AuthService/CanI" as const,
     requestStream: false as const,

@@ -44,7 +44,7 @@ export interface Instance {
   ordinal: number;
   /** Node that it is bound to; empty until it is scheduled. */
   node: string;
-  /** What it runs, copied from its service. */
+  /** Template of its workload, copied from its service. */
   template?:
     | Instance_Template
     | undefined;

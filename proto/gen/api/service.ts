@@ -515,7 +515,7 @@ export interface VolumeMount_ClaimTemplate {
   reclaimPolicy?:
     | Volume_ReclaimPolicy
     | undefined;
-  /** What happens to the volume of a replica that is removed. */
+  /** Policies for the volume of a replica that is removed. */
   retention?: VolumeMount_ClaimTemplate_Retention | undefined;
 }
 

@@ -23,7 +23,7 @@ export interface Snapshot {
   metadata?:
     | ObjectMeta
     | undefined;
-  /** What is copied. */
+  /** The volume that is copied. */
   source?:
     | Snapshot_Source
     | undefined;
@@ -31,7 +31,7 @@ export interface Snapshot {
   reclaimPolicy?:
     | Volume_ReclaimPolicy
     | undefined;
-  /** Phase of its life: Ready can be restored. */
+  /** Phase. A Ready snapshot can be restored. */
   status: Snapshot_Status;
   /** Identifier of the snapshot at its driver. */
   handle: string;

@@ -23,7 +23,7 @@ export interface Volume {
    * is a directory can exceed it.
    */
   size: string;
-  /** ReadWriteOnce: one instance at a time uses it. The others are for several; the driver must support the mode. */
+  /** ReadWriteOnce permits one instance at a time, the other modes permit several. The driver must support the mode. */
   accessMode: Volume_AccessMode;
   /** Default: the class's policy. */
   reclaimPolicy?:
@@ -38,13 +38,13 @@ export interface Volume {
   source?:
     | Volume_Source
     | undefined;
-  /** Phase of its life: provisioned is Available, claimed is Bound. */
+  /** Phase: Available once it is provisioned, Bound while an instance claims it. */
   status: Volume_Status;
   /** Identifier of the volume at its driver, such as a path or the id at a provider. */
   handle: string;
   /** Instance that uses it, <namespace>/<instance>; one of them if several do. */
   boundClaim: string;
-  /** Node of that use; one of them if several nodes use it. */
+  /** Node of that instance; one of them if several nodes use it. */
   boundNode: string;
   /** <namespace>/<service> */
   ownerService: string;
@@ -89,7 +89,7 @@ export interface Volume {
     | Volume_DataDeletion
     | undefined;
   /**
-   * Used bytes of its file system, as measured by its node; small changes since are not written. For a directory: the
+   * Used bytes of its file system, as measured by its node; later small changes are not written. For a directory: the
    * sum of its files.
    */
   usedBytes: string;
@@ -102,8 +102,8 @@ export interface Volume {
   /** Name of its resource at the provider, for a volume that was imported; empty: the name derives from the uid. */
   importedAs: string;
   /**
-   * Places without capacity for it; for a while it is provisioned in another one, if there is one. Empty once it is
-   * provisioned.
+   * Places that had no capacity for it. For the time failedRecheckMs after the refusal it is provisioned in another
+   * place, if there is one. Empty once it is provisioned.
    */
   exhaustedTopologies: Volume_ExhaustedTopology[];
   /**

@@ -88,7 +88,7 @@ export interface Instance extends ApiObject {
   readonly ordinal: number;
   /** Node that it is bound to; empty until it is scheduled. */
   readonly node?: string;
-  /** What it runs, copied from its service. */
+  /** Template of its workload, copied from its service. */
   readonly template: InstanceTemplate;
   /** From the service: seconds that it must run before it is ready. */
   readonly minReadySeconds?: number;

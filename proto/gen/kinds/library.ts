@@ -97,7 +97,7 @@ export interface Token extends ApiObject {
   readonly description?: string;
   /** Seconds until it expires, at most the remaining time of its parent, which is the token that created it. 0: it expires with its parent. */
   readonly ttlSeconds?: number;
-  /** Time at which it becomes invalid; empty: it has no end of its own. RFC 3339, UTC. */
+  /** Time at which it expires; empty: it does not expire. RFC 3339, UTC. */
   readonly expiresAt?: string;
   /** Time of the last use, accurate to a minute. */
   readonly lastUsedAt?: string;

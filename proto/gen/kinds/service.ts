@@ -44,7 +44,7 @@ export interface VolumeMountClaimTemplate {
   readonly parameters?: Readonly<Record<string, string>>;
   /** Default: the class's policy. */
   readonly reclaimPolicy?: VolumeReclaimPolicy;
-  /** What happens to the volume of a replica that is removed. */
+  /** Policies for the volume of a replica that is removed. */
   readonly retention?: VolumeMountClaimTemplateRetention;
 }
 

@@ -14,11 +14,11 @@ export type SnapshotPhase = 'Pending' | 'Creating' | 'Ready' | 'Deleting' | 'Fai
 /** A copy of one volume at one point in time (specification section 2.3). */
 export interface Snapshot extends ApiObject {
   readonly namespace: string;
-  /** What is copied. */
+  /** The volume that is copied. */
   readonly source: SnapshotSource;
   /** With retain, the copy stays at its provider when the object is deleted. Default: delete. */
   readonly reclaimPolicy?: VolumeReclaimPolicy;
-  /** Phase of its life: Ready can be restored. */
+  /** Phase. A Ready snapshot can be restored. */
   readonly status?: SnapshotPhase;
   /** Identifier of the snapshot at its driver. */
   readonly handle?: string;

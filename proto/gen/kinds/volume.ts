@@ -90,7 +90,7 @@ export interface Volume extends ApiObject {
   readonly storageClassName: string;
   /** Quantity such as 10Gi; it can only grow, or return to the provisioned size before a resize is done. A volume that is a directory can exceed it. */
   readonly size: string;
-  /** ReadWriteOnce: one instance at a time uses it. The others are for several; the driver must support the mode. */
+  /** ReadWriteOnce permits one instance at a time, the other modes permit several. The driver must support the mode. */
   readonly accessMode: VolumeAccessMode;
   /** Default: the class's policy. */
   readonly reclaimPolicy?: VolumeReclaimPolicy;
@@ -98,13 +98,13 @@ export interface Volume extends ApiObject {
   readonly parameters?: Readonly<Record<string, string>>;
   /** The source of the content; without it a new volume is empty. */
   readonly source?: VolumeSource;
-  /** Phase of its life: provisioned is Available, claimed is Bound. */
+  /** Phase: Available once it is provisioned, Bound while an instance claims it. */
   readonly status?: VolumePhase;
   /** Identifier of the volume at its driver, such as a path or the id at a provider. */
   readonly handle?: string;
   /** Instance that uses it, <namespace>/<instance>; one of them if several do. */
   readonly boundClaim?: string;
-  /** Node of that use; one of them if several nodes use it. */
+  /** Node of that instance; one of them if several nodes use it. */
   readonly boundNode?: string;
   /** <namespace>/<service> */
   readonly ownerService?: string;
@@ -142,7 +142,7 @@ export interface Volume extends ApiObject {
   readonly failedWith?: string;
   /** Set when the driver is called to delete the data. The reclaim policy can't be changed while the driver may delete it. */
   readonly dataDeletion?: VolumeDataDeletion;
-  /** Used bytes of its file system, as measured by its node; small changes since are not written. For a directory: the sum of its files. */
+  /** Used bytes of its file system, as measured by its node; later small changes are not written. For a directory: the sum of its files. */
   readonly usedBytes?: string;
   /** Bytes of its file system. For a directory: those of the disk on which it is. */
   readonly totalBytes?: string;
@@ -152,7 +152,7 @@ export interface Volume extends ApiObject {
   readonly totalInodes?: string;
   /** Name of its resource at the provider, for a volume that was imported; empty: the name derives from the uid. */
   readonly importedAs?: string;
-  /** Places without capacity for it; for a while it is provisioned in another one, if there is one. Empty once it is provisioned. */
+  /** Places that had no capacity for it. For the time failedRecheckMs after the refusal it is provisioned in another place, if there is one. Empty once it is provisioned. */
   readonly exhaustedTopologies?: readonly VolumeExhaustedTopology[];
   /** Names of the parameters that it had itself when driver_parameters were captured, without their values. Without its class, a credential that it had itself and lost is not used if another one remains. */
   readonly ownParameters?: readonly string[];
