@@ -29,7 +29,7 @@ describe('the remedy of an error of a driver', () => {
   });
 
   it('that the node does not permit is not a credential: it needs root, or a command of root', () => {
-    const remedyFor = (message: string) =>
+    const remedy = (message: string) =>
       driverErrors.PermissionDenied.remedy({
         ...{
           kind: 'Volume',
@@ -39,23 +39,21 @@ describe('the remedy of an error of a driver', () => {
         },
       });
     expect(
-      remedyFor(
-        'backing "image" needs a kedged that runs as root; use backing "directory" otherwise',
-      ),
+      remedy('backing "image" needs a kedged that runs as root; use backing "directory" otherwise'),
     ).to.include({
       ...{ type: 'wait', waitsFor: 'kedged on its node to run as root' },
       // Not a deletion: the volume may have data.
       command: 'kedge volume explain volume/v -n default',
     });
     expect(
-      remedyFor(
+      remedy(
         `/v has files of other users, which kedged may not remove; type: sudo rm -rf '/v b/${uid}'`,
       ),
     ).to.include({ type: 'run', command: `sudo rm -rf '/v b/${uid}'` });
     // Not what another agent wrote into its message.
     for (const other of ['/home', `/v/$(id)/${uid}`, `/v;id;/${uid}`, `'/v'$(id)'/${uid}'`])
-      expect(remedyFor(`type: sudo rm -rf ${other}`).command, other).not.to.contain('rm');
-    expect(remedyFor('read only token')).to.include({ command: 'kedge edit storageclass/c' });
+      expect(remedy(`type: sudo rm -rf ${other}`).command, other).not.to.contain('rm');
+    expect(remedy('read only token')).to.include({ command: 'kedge edit storageclass/c' });
   });
 
   it('whose package is missing is no other command that a message has', () => {
@@ -101,52 +99,50 @@ describe('the remedy of an error of a driver', () => {
       accessKeyId: 'secret:aws.clouds.svc/id',
       secretAccessKey: 'secret:aws.clouds.svc/key',
     };
-    const remedyOf = (more: Partial<Volume>) =>
+    const remedy = (more: Partial<Volume>) =>
       driverErrors.CredentialsRejected.remedy({
         ...{ kind: 'Volume', message: 'AuthFailure', world: emptyWorld },
         object: volume({ driver: 'd', driverParameters: parameters, ...more }),
       });
-    expect(remedyOf({}).command).to.equal(
+    expect(remedy({}).command).to.equal(
       `kedge patch secret/aws -n clouds --patch '{"data":{"id":"VALUE","key":"VALUE"}}'`,
     );
     const end = `kedge patch volume/v -n default --patch '{"reclaimPolicy":"retain"}'`;
-    expect(remedyOf({}).text).not.to.contain(end);
-    expect(remedyOf({ metadata: { ...metadata, deletionRequestedAt: 'now' } }).text).to.contain(
-      end,
-    );
+    expect(remedy({}).text).not.to.contain(end);
+    expect(remedy({ metadata: { ...metadata, deletionRequestedAt: 'now' } }).text).to.contain(end);
   });
 
   it('of a deletion that waits for the provider is no policy if the volume has no handle', () => {
-    const commandFor = (handle: string) =>
+    const command = (handle: string) =>
       driverErrors.Unavailable.remedy({
         ...{ kind: 'Volume', message: 'no answer', world: emptyWorld },
         object: volume({ handle, metadata: { ...metadata, deletionRequestedAt: 'now' } }),
       }).command;
-    expect(commandFor('')).to.equal('kedge delete volume/v -n default');
-    expect(commandFor('h')).to.contain('"reclaimPolicy":"retain"');
+    expect(command('')).to.equal('kedge delete volume/v -n default');
+    expect(command('h')).to.contain('"reclaimPolicy":"retain"');
   });
 
   it('that refuses the parameters of a volume of unknown outcome is to change them where they are', () => {
-    const remedyOf = (more: Partial<Volume>) =>
+    const remedy = (more: Partial<Volume>) =>
       driverErrors.InvalidParameters.remedy({
         ...{ kind: 'Volume', object: volume({ status: 'Stalled', ...more }) },
         ...{ message: 'parameter region: "old1" does not exist', world: emptyWorld },
       });
-    expect(remedyOf({})).to.include({ type: 'set', command: 'kedge edit storageclass/c' });
-    expect(remedyOf({ parameters: { region: 'old1' } })).to.include({
+    expect(remedy({})).to.include({ type: 'set', command: 'kedge edit storageclass/c' });
+    expect(remedy({ parameters: { region: 'old1' } })).to.include({
       ...{ type: 'set', command: 'kedge edit volume/v -n default' },
     });
     // A provisioned volume keeps its own parameters; those of its class are the live ones.
     const own = { parameters: { region: 'old1' } };
-    expect(remedyOf({ handle: 'h', ...own }).type).to.equal('wait');
-    expect(remedyOf({ handle: 'h' })).to.include({
+    expect(remedy({ handle: 'h', ...own }).type).to.equal('wait');
+    expect(remedy({ handle: 'h' })).to.include({
       type: 'set',
       command: 'kedge edit storageclass/c',
     });
   });
 
   it('that refuses the parameters of a failed volume is to change them where they are given', () => {
-    const remedyFor = (message: string, parameters: Readonly<Record<string, string>> = {}) =>
+    const remedy = (message: string, parameters: Readonly<Record<string, string>> = {}) =>
       driverErrors.InvalidParameters.remedy({
         ...{ kind: 'Volume', object: volume({ status: 'Failed', parameters }), message },
         world: emptyWorld,
@@ -158,19 +154,19 @@ describe('the remedy of an error of a driver', () => {
       'the provider refused it: invalid region; set parameter region to the slug of a region',
       'set parameter location to a location, or set parameter region to one if the alias is given',
     ]) {
-      expect(remedyFor(message).command, message).to.equal(ofClass);
-      expect(remedyFor(message, { fsType: 'xfs' }).command, message).to.equal(ofClass);
-      expect(remedyFor(message, own).command, message).to.equal(ofVolume);
+      expect(remedy(message).command, message).to.equal(ofClass);
+      expect(remedy(message, { fsType: 'xfs' }).command, message).to.equal(ofClass);
+      expect(remedy(message, own).command, message).to.equal(ofVolume);
       // The other place is named too: a message may be about the size.
-      expect(remedyFor(message).text, message).to.contain(ofVolume);
-      expect(remedyFor(message, own).text, message).to.contain(ofClass);
+      expect(remedy(message).text, message).to.contain(ofVolume);
+      expect(remedy(message, own).text, message).to.contain(ofClass);
     }
-    expect(remedyFor('no words about a parameter').command).to.equal(ofClass);
-    expect(remedyFor('no words about a parameter', own).command).to.equal(ofVolume);
+    expect(remedy('no words about a parameter').command).to.equal(ofClass);
+    expect(remedy('no words about a parameter', own).command).to.equal(ofVolume);
   });
 
   it('that refuses to delete a volume is to correct its parameters, or to remove it without a deletion', () => {
-    const remedyOf = (more: Partial<Volume>) =>
+    const remedy = (more: Partial<Volume>) =>
       driverErrors.InvalidParameters.remedy({
         ...{ kind: 'Volume', message: 'parameter region: "old1" does not exist' },
         object: volume({
@@ -180,12 +176,12 @@ describe('the remedy of an error of a driver', () => {
         world: emptyWorld,
       });
     const retain = `kedge patch volume/v -n default --patch '{"reclaimPolicy":"retain"}'`;
-    expect(remedyOf({})).to.include({ type: 'set', command: 'kedge edit storageclass/c' });
-    expect(remedyOf({}).text).to.contain(`or remove the object without a deletion: ${retain}`);
-    expect(remedyOf({ parameters: { region: 'old1' } }).command).to.equal(
+    expect(remedy({})).to.include({ type: 'set', command: 'kedge edit storageclass/c' });
+    expect(remedy({}).text).to.contain(`or remove the object without a deletion: ${retain}`);
+    expect(remedy({ parameters: { region: 'old1' } }).command).to.equal(
       'kedge edit volume/v -n default',
     );
-    expect(remedyOf({ handle: 'h' })).to.include({ type: 'run', command: retain });
+    expect(remedy({ handle: 'h' })).to.include({ type: 'run', command: retain });
   });
 
   it('that refuses to delete a snapshot is to remove it without a deletion', () => {
@@ -210,7 +206,7 @@ describe('the remedy of an error of a driver', () => {
       ...{ ...captured, namespace: 'default', name: 's', storageClassName: 'c' },
       ...{ source: { volume: 'v' }, metadata },
     };
-    const commandsIn = (world: Partial<typeof emptyWorld>) =>
+    const commands = (world: Partial<typeof emptyWorld>) =>
       (
         [
           { kind: 'Volume', object },
@@ -226,16 +222,14 @@ describe('the remedy of an error of a driver', () => {
       `kedge patch secret/${name} -n default --patch '{"data":{"key":"VALUE"}}'`;
     const both = (command: string): readonly string[] => [command, command];
     const moved = classOf('d', { token: 'secret:second/key' });
-    expect(commandsIn({ storageClasses: moved })).to.deep.equal(both(patch('second')));
-    expect(commandsIn({ storageClasses: classOf('d', { token: 'literal' }) })).to.deep.equal(
+    expect(commands({ storageClasses: moved })).to.deep.equal(both(patch('second')));
+    expect(commands({ storageClasses: classOf('d', { token: 'literal' }) })).to.deep.equal(
       both('kedge edit storageclass/c'),
     );
-    expect(commandsIn({})).to.deep.equal(both(patch('first')));
-    expect(commandsIn({ storageClasses: classOf('other', {}) })).to.deep.equal(
-      both(patch('first')),
-    );
+    expect(commands({})).to.deep.equal(both(patch('first')));
+    expect(commands({ storageClasses: classOf('other', {}) })).to.deep.equal(both(patch('first')));
     const own = volume({ parameters: { token: 'secret:own/key' } });
-    const [, ofCopy] = commandsIn({ storageClasses: moved, volumes: [own] });
+    const [, ofCopy] = commands({ storageClasses: moved, volumes: [own] });
     expect(ofCopy).to.equal(patch('own'));
   });
 
@@ -251,7 +245,7 @@ describe('the remedy of an error of a driver', () => {
       ...{ source: { volume: 'v' }, sourceUid: 'u', ownParameters: ['apiToken'], metadata },
       ...more,
     });
-    const remedyOf = (
+    const remedy = (
       subject:
         | { readonly kind: 'Volume'; readonly object: Volume }
         | { readonly kind: 'Snapshot'; readonly object: Snapshot },
@@ -276,26 +270,26 @@ describe('the remedy of an error of a driver', () => {
         parameters: { apiToken: 'secret:of-another/key' },
       });
       for (const volumes of [[], [other]])
-        expect(remedyOf({ kind: 'Snapshot', object }, volumes).command).to.equal(patch('own'));
+        expect(remedy({ kind: 'Snapshot', object }, volumes).command).to.equal(patch('own'));
     });
 
     it('is to edit the volume if it is no secret', () => {
       const parameters = { accessKeyId: 'AKIA', secretAccessKey: '********' };
       const source = volume({ parameters, driver: 'd', driverParameters: parameters });
       const edit = 'kedge edit volume/v -n default';
-      expect(remedyOf({ kind: 'Volume', object: source }).command).to.equal(edit);
+      expect(remedy({ kind: 'Volume', object: source }).command).to.equal(edit);
       const ownParameters = Object.keys(parameters);
       const object = copyWith({ driver: 'd', driverParameters: parameters, ownParameters });
-      expect(remedyOf({ kind: 'Snapshot', object }, [source]).command).to.equal(edit);
+      expect(remedy({ kind: 'Snapshot', object }, [source]).command).to.equal(edit);
     });
 
     it('is policy retain for a deleted snapshot, and no secret, if neither a secret nor the volume has it', () => {
       const of = { driverParameters: { apiToken: '********' } };
-      const waiting = remedyOf({ kind: 'Snapshot', object: copyWith(of) });
+      const waiting = remedy({ kind: 'Snapshot', object: copyWith(of) });
       expect(waiting.command).to.not.contain('storageclass').and.not.contain('secret');
       const deletionRequestedAt = 'now';
       const object = copyWith({ ...of, metadata: { ...metadata, deletionRequestedAt } });
-      expect(remedyOf({ kind: 'Snapshot', object }).command).to.equal(
+      expect(remedy({ kind: 'Snapshot', object }).command).to.equal(
         `kedge patch snapshot/s -n default --patch '{"reclaimPolicy":"retain"}'`,
       );
     });
@@ -309,27 +303,27 @@ describe('the remedy of an error of a driver', () => {
           parameters: { apiToken: 'secret:own/key' },
         },
       });
-      expect(remedyOf({ kind: 'Volume', object }, [], []).command).to.equal(patch('own'));
+      expect(remedy({ kind: 'Volume', object }, [], []).command).to.equal(patch('own'));
     });
 
     it('is that of the class if the volume has other parameters alone, and apiToken before its legacy form', () => {
       const object = volume({ driver: 'cloud1-volume', parameters: { fsType: 'xfs' } });
-      expect(remedyOf({ kind: 'Volume', object }).command).to.equal(patch('class'));
+      expect(remedy({ kind: 'Volume', object }).command).to.equal(patch('class'));
       const parameters = { apiTokenSecretRef: 'clouds/legacy', apiToken: 'secret:new/key' };
       const both = storageClasses.map((one) => ({ ...one, parameters }));
-      expect(remedyOf({ kind: 'Volume', object }, [], both).command).to.equal(patch('new'));
+      expect(remedy({ kind: 'Volume', object }, [], both).command).to.equal(patch('new'));
       const legacy = both.map((one) => ({
         ...one,
         parameters: { apiTokenSecretRef: 'clouds/legacy' },
       }));
-      expect(remedyOf({ kind: 'Volume', object }, [], legacy).command).to.equal(
+      expect(remedy({ kind: 'Volume', object }, [], legacy).command).to.equal(
         patch('legacy', 'clouds', 'token'),
       );
       const literal = both.map((one) => ({
         ...one,
         parameters: { ...parameters, apiToken: '********' },
       }));
-      expect(remedyOf({ kind: 'Volume', object }, [], literal).command).to.equal(
+      expect(remedy({ kind: 'Volume', object }, [], literal).command).to.equal(
         'kedge edit storageclass/c',
       );
     });
@@ -354,25 +348,21 @@ describe('the remedy of an error of a driver', () => {
   });
 
   it('about a volume with data is never to delete it', () => {
-    const commandFor = (
+    const command = (
       kind: 'InvalidParameters' | 'Unavailable' | 'Timeout',
       more: Partial<Volume>,
     ) =>
       driverErrors[kind].remedy({
-        ...{
-          kind: 'Volume',
-          object: volume({ handle: 'h', ...more }),
-          message: 'disk h is named x',
-        },
-        world: emptyWorld,
+        ...{ kind: 'Volume', message: 'disk h is named x', world: emptyWorld },
+        object: volume({ handle: 'h', ...more }),
       }).command;
     for (const kind of ['InvalidParameters', 'Unavailable', 'Timeout'] as const)
       for (const status of ['Available', 'Bound', 'Stalled', 'Released'] as const)
-        expect(commandFor(kind, { status })).to.equal('kedge volume explain volume/v -n default');
+        expect(command(kind, { status })).to.equal('kedge volume explain volume/v -n default');
     const growing = { type: 'Resizing', status: 'True', reason: 'Unavailable' } as const;
     const conditions = [{ ...growing, message: 'disk h is named x', lastTransitionAt: '' }];
     const size = { size: '2Gi', sizeBytes: '1073741824', status: 'Available' } as const;
-    expect(commandFor('Unavailable', { ...size, conditions })).to.equal(
+    expect(command('Unavailable', { ...size, conditions })).to.equal(
       `kedge patch volume/v -n default --patch '{"size":"1073741824"}'`,
     );
   });
@@ -391,20 +381,20 @@ describe('the remedy of an error of a driver', () => {
       ...{ ...failed, namespace: 'default', name: 's', storageClassName: 'c' },
       ...{ source: { volume: 'v' }, metadata: deleting },
     };
-    const remedyOf = (message: string, world: Partial<typeof emptyWorld>) =>
+    const remedy = (message: string, world: Partial<typeof emptyWorld>) =>
       nodeReasons.Finalizing.remedy({
         ...{ kind: 'Namespace', object: { name: 'default', metadata }, message },
         world: { ...emptyWorld, storageClasses, ...world },
       });
     const command = `kedge patch secret/t -n default --patch '{"data":{"key":"VALUE"}}'`;
     const volumes = [volume({ ...failed, metadata: deleting })];
-    expect(remedyOf('Volume "v" is Failed', { volumes })).to.include({ type: 'set', command });
-    expect(remedyOf('Snapshot "s" is Failed', { snapshots: [copy] })).to.include({ command });
+    expect(remedy('Volume "v" is Failed', { volumes })).to.include({ type: 'set', command });
+    expect(remedy('Snapshot "s" is Failed', { snapshots: [copy] })).to.include({ command });
     const waiting = [volume({ ...failed, reason: 'Deleting', metadata: deleting })];
-    expect(remedyOf('Volume "v" is Available', { volumes: waiting })).to.include({
+    expect(remedy('Volume "v" is Available', { volumes: waiting })).to.include({
       command: `kedge patch volume/v -n default --patch '{"reclaimPolicy":"retain"}'`,
     });
-    expect(remedyOf('Service "web" is there', {})).to.include({
+    expect(remedy('Service "web" is there', {})).to.include({
       command: 'kedge delete service/web -n default',
     });
   });
