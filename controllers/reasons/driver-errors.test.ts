@@ -128,17 +128,15 @@ describe('the remedy of an error of a driver', () => {
         ...{ kind: 'Volume', object: volume({ status: 'Stalled', ...more }) },
         ...{ message: 'parameter region: "old1" does not exist', world: emptyWorld },
       });
-    expect(remedy({})).to.include({ type: 'set', command: 'kedge edit storageclass/c' });
+    const edit = { type: 'set', command: 'kedge edit storageclass/c' };
+    expect(remedy({})).to.include(edit);
     expect(remedy({ parameters: { region: 'old1' } })).to.include({
       ...{ type: 'set', command: 'kedge edit volume/v -n default' },
     });
     // A provisioned volume keeps its own parameters; those of its class are the live ones.
     const own = { parameters: { region: 'old1' } };
     expect(remedy({ handle: 'h', ...own }).type).to.equal('wait');
-    expect(remedy({ handle: 'h' })).to.include({
-      type: 'set',
-      command: 'kedge edit storageclass/c',
-    });
+    expect(remedy({ handle: 'h' })).to.include(edit);
   });
 
   it('that refuses the parameters of a failed volume is to change them where they are given', () => {
