@@ -16,8 +16,16 @@ import { FrameSplitter } from '../engine/stream-frames.js';
 import { signalCommand } from './signal-command.js';
 import { endUnanswered } from './unanswered-start.js';
 
-/** Time after the end of a command until this process closes its connection, if the engine keeps it open. */
+/**
+ * Time for which a reader waits for output, after the end of a command, until this process closes its connection, if the
+ * engine keeps it open.
+ */
 const lingerMs = 2_000;
+/**
+ * Maximum output that is read after the end of a command: far beyond what pipes and sockets hold for a slow reader. A
+ * process that the command left in the background may write without an end.
+ */
+const leftBytesMax = 4 * 1024 * 1024;
 /** Poll interval for the exit of a command whose connection has ended. */
 const exitPollMs = 20;
 /** Grace between the request to end a command and its SIGKILL. */
@@ -115,6 +123,11 @@ class ContainerCommand implements ExecProcess {
   readonly #id: string;
   readonly #socket: Duplex;
   readonly #over = new AbortController();
+  /** Start of the reader's present wait for output, monotonic milliseconds; undefined while the reader has some. */
+  #waitsSince: number | undefined;
+  /** Duration of the reader's earlier waits. */
+  #waitedMs = 0;
+  #receivedBytes = 0;
 
   constructor(
     options: ContainerExecOptions,
@@ -146,7 +159,15 @@ class ContainerCommand implements ExecProcess {
     };
     yield* taken(head);
     try {
-      for await (const data of this.#socket as AsyncIterable<Buffer>) yield* taken(data);
+      const { clock } = this.#options;
+      this.#waitsSince = clock.monotonic();
+      for await (const data of this.#socket as AsyncIterable<Buffer>) {
+        this.#waitedMs = this.#waited();
+        this.#waitsSince = undefined;
+        this.#receivedBytes += data.length;
+        yield* taken(data);
+        this.#waitsSince = clock.monotonic();
+      }
     } catch (error) {
       // The socket was closed here because the command has ended or was given up.
       if (!this.#over.signal.aborted && !this.#socket.destroyed) throw error;
@@ -154,8 +175,8 @@ class ContainerCommand implements ExecProcess {
   }
 
   /**
-   * Waits for the end of the command. Closes a connection that the engine keeps open afterwards, and kills a command
-   * that outlives its connection by 2 seconds.
+   * Waits for the end of the command. Closes a connection that the engine keeps open after the last output, and kills a
+   * command that outlives its connection by 2 seconds.
    */
   async #exit(closed: Promise<void>): Promise<ExecExit> {
     const { clock } = this.#options;
@@ -167,7 +188,7 @@ class ContainerCommand implements ExecProcess {
         const { running } = await this.#inspect();
         if (!running) break;
       }
-      await sleep(clock, lingerMs, ended.signal);
+      await this.#lastOutput(ended.signal);
       if (!ended.signal.aborted) this.#socket.destroy();
     })();
     try {
@@ -185,6 +206,23 @@ class ContainerCommand implements ExecProcess {
       if (tries > 0 && tries % 100 === 0) await this.#signalPid('SIGKILL');
       await sleep(clock, exitPollMs);
     }
+  }
+
+  /**
+   * Waits until the reader has waited for output for {@link lingerMs}: pipes and sockets have the last output of a command
+   * for a slow reader.
+   */
+  async #lastOutput(signal: AbortSignal): Promise<void> {
+    const bytesMax = this.#receivedBytes + leftBytesMax;
+    const untilMs = this.#waited() + lingerMs;
+    while (this.#waited() < untilMs && this.#receivedBytes <= bytesMax && !signal.aborted)
+      await sleep(this.#options.clock, Math.max(exitPollMs, untilMs - this.#waited()), signal);
+  }
+
+  /** The time for which the reader has waited for output, milliseconds. */
+  #waited(): number {
+    const since = this.#waitsSince;
+    return this.#waitedMs + (since === undefined ? 0 : this.#options.clock.monotonic() - since);
   }
 
   #inspect(): Promise<ExecInspection> {
