@@ -45,6 +45,17 @@ describe('the exit of a command in a container', () => {
     expect(await exitWith(undefined)).to.include({ kind: 'Broken' });
   });
 
+  it('needs no record on a full disk, where a command may free space; other errors of the record refuse it', async () => {
+    const failing = (code: string): CommandRecords => {
+      const records = new CommandRecords(directory);
+      records.add = () => Promise.reject(Object.assign(new Error(code), { code }));
+      return records;
+    };
+    expect(await exitWith(0, failing('ENOSPC'))).to.include({ code: 0 });
+    const refused: unknown = await exitWith(0, failing('EIO')).catch((error: unknown) => error);
+    expect(refused).to.include({ code: 'EIO' });
+  });
+
   /** A command that has ended, on a connection that the engine keeps open, with this output in it. */
   async function endedWith(output: readonly string[]): Promise<{
     readonly clock: FakeClock;

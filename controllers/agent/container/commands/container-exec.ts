@@ -8,6 +8,7 @@ import type {
   ExecSpec,
   TerminalSize,
 } from '../../runtime/exec.js';
+import { ignoreFullDisk } from '../../runtime/full-disk.js';
 import type { EngineExec, ExecInspection } from '../engine/engine-exec.js';
 import type { EngineConnection } from '../engine/engine-transport.js';
 import { EngineError, isEngineError } from '../engine/engine-error.js';
@@ -68,7 +69,8 @@ export async function execInContainer(
     ...(tty && { Env: ['TERM=xterm-256color'] }),
   };
   const id = await exec.create(container, config, signal);
-  await records?.add({ id, container });
+  // Only an end of this process during the command needs the record. On a full disk a command may free space.
+  await records?.add({ id, container }).catch(ignoreFullDisk);
   const forget = (): void => void records?.remove(id).catch(() => undefined);
   const connection = await exec.start(id, tty, signal).catch((error: unknown) => {
     // Without an answer, the engine may still start it.
