@@ -26,6 +26,8 @@ const namesMax = 100;
  */
 export class ImageRecords {
   readonly #directory: string;
+  /** The last change: changes are serialized, because several workloads may start from one image. */
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(directory: string) {
     this.#directory = directory;
@@ -79,25 +81,37 @@ export class ImageRecords {
   }
 
   /** Records the pull or load of an image under a name. Keeps the origin of an earlier record, and 100 names. */
-  async brought(id: string, name: string, origin: ImageOrigin, now: number): Promise<void> {
-    const before = await this.find(id);
-    const names = [...new Set([...(before?.names ?? []), name])].slice(-namesMax);
-    await this.#write({ id, names, origin: before?.origin ?? origin, usedAt: now });
+  brought(id: string, name: string, origin: ImageOrigin, now: number): Promise<void> {
+    return this.#inTurn(async () => {
+      const before = await this.find(id);
+      const names = [...new Set([...(before?.names ?? []), name])].slice(-namesMax);
+      await this.#write({ id, names, origin: before?.origin ?? origin, usedAt: now });
+    });
   }
 
   /** Records that a workload was started from an image; no-op for an image of others. */
-  async used(id: string, now: number): Promise<void> {
-    const before = await this.find(id);
-    if (before) await this.#write({ ...before, usedAt: now });
+  used(id: string, now: number): Promise<void> {
+    return this.#inTurn(async () => {
+      const before = await this.find(id);
+      if (before) await this.#write({ ...before, usedAt: now });
+    });
   }
 
   /**
    * Removes the record of an image that was removed.
    * @param usedAt that of the record when the removal was decided: a later pull or load of the image is kept
    */
-  async forget(id: string, usedAt: number): Promise<void> {
-    if ((await this.find(id))?.usedAt !== usedAt) return;
-    await rm(this.#file(id), { force: true });
+  forget(id: string, usedAt: number): Promise<void> {
+    return this.#inTurn(async () => {
+      if ((await this.find(id))?.usedAt !== usedAt) return;
+      await rm(this.#file(id), { force: true });
+    });
+  }
+
+  #inTurn<T>(step: () => Promise<T>): Promise<T> {
+    const next = this.#last.then(step);
+    this.#last = next.catch(() => undefined);
+    return next;
   }
 
   async #write({ id, ...record }: ImageRecord): Promise<void> {

@@ -89,6 +89,14 @@ describe('the records of images during a prune', () => {
     expect(removed).to.deep.equal(['free:1', `sha256:${'c'.repeat(64)}`]);
   });
 
+  it('are written one after the other, for workloads that start from one image at the same time', async () => {
+    await records.brought(id, name, 'pulled', 1);
+    await Promise.all(Array.from({ length: 20 }, (_, n) => records.used(id, n + 2)));
+    expect(await records.find(id)).to.deep.include({ names: [name], usedAt: 21 });
+    await Promise.all([records.forget(id, 21), records.brought(id, 'app:2', 'pulled', 30)]);
+    expect(await records.find(id)).to.deep.include({ names: ['app:2'], usedAt: 30 });
+  });
+
   it('keep an image that is pulled at the same time', async () => {
     const images = nodeWith(async () => {
       engine.push({ id, tags: [name], digests: [], sizeBytes: 1, createdAt: 0 } as never);
