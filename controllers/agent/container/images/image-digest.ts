@@ -1,9 +1,11 @@
 import { parseImage } from '../../../service/image/image-reference.js';
 import type { EngineImage } from '../engine/engine-images.js';
+import { familiar } from './image-users.js';
 
-/** Returns an image name without its tag and digest; undefined for an invalid name. */
+/** Returns an image name without its tag and digest, as the engine writes it; undefined for an invalid name. */
 function repositoryOf(name: string): string | undefined {
-  return parseImage(name)?.repository;
+  const parsed = parseImage(name);
+  return parsed && familiar(parsed.repository);
 }
 
 /**

@@ -4,7 +4,7 @@ import type { EngineImage } from '../engine/engine-images.js';
 
 /** A name without the parts that the engine omits for Docker Hub. */
 export function familiar(name: string): string {
-  return name.replace(/^docker\.io\//, '').replace(/^library\//, '');
+  return name.replace(/^(?:index\.)?docker\.io\//, '').replace(/^library\//, '');
 }
 
 /**

@@ -89,6 +89,18 @@ describe('the records of images during a prune', () => {
     expect(removed).to.deep.equal(['free:1', `sha256:${'c'.repeat(64)}`]);
   });
 
+  it('recognize the own names of images of Docker Hub, which the engine shortens', async () => {
+    engine.push(made('a', ['app:1']), made('b', ['team/app:1']), made('c', ['app:2', 'theirs:1']));
+    for (const [letter, own] of [
+      ['a', 'docker.io/library/app:1'],
+      ['b', 'index.docker.io/team/app:1'],
+      ['c', 'docker.io/library/app:2'],
+    ] as const)
+      await records.brought(`sha256:${letter.repeat(64)}`, own, 'pulled', 1);
+    const gone = await nodeWith(() => Promise.resolve()).prune(signal);
+    expect(gone.map(({ tags }) => tags)).to.deep.equal([['app:1'], ['team/app:1']]);
+  });
+
   it('are written one after the other, for workloads that start from one image at the same time', async () => {
     await records.brought(id, name, 'pulled', 1);
     await Promise.all(Array.from({ length: 20 }, (_, n) => records.used(id, n + 2)));

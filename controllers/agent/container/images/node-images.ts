@@ -5,7 +5,7 @@ import type { EngineImage, EngineImages } from '../engine/engine-images.js';
 import { isEngineError } from '../engine/engine-error.js';
 import { ArchiveNames } from './archive-names.js';
 import type { ImageOrigin, ImageRecords } from './image-records.js';
-import { usersOf } from './image-users.js';
+import { familiar, usersOf } from './image-users.js';
 
 /** Dependencies of {@link NodeImages}. */
 export interface NodeImagesOptions {
@@ -119,7 +119,9 @@ export class NodeImages {
         if (!dryRun && !(await images.inspect(id, signal))) await records.forget(id, usedAt);
         continue;
       }
-      const foreign = image.tags.some((tag) => !names.includes(tag));
+      // A service may name an image of Docker Hub with the parts that the engine omits.
+      const own = new Set(names.map(familiar));
+      const foreign = image.tags.some((tag) => !own.has(familiar(tag)));
       if (foreign || !(await wants())) continue;
       // Read again: an instance may have been bound during an earlier removal.
       if (usersOf(image, await this.#options.instances()).length > 0) continue;
