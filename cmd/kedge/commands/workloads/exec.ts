@@ -10,40 +10,12 @@ import { shownExit } from '../../connection/exec-exit.js';
 import { nameOf } from '../../connection/targets.js';
 import { note } from '../../output/output.js';
 import { withExamples } from '../../program/examples.js';
+import { ExecInput } from './exec-input.js';
 
 interface ExecOptions {
   readonly namespace: string;
   readonly stdin?: boolean;
   readonly tty?: boolean;
-}
-
-/** Messages for the server in the order of input: keystrokes, sizes, signals. */
-class Outgoing {
-  readonly #waiting: JsonObject[] = [];
-  #wake: () => void = () => undefined;
-  #ended = false;
-
-  push(message: JsonObject): void {
-    this.#waiting.push(message);
-    this.#wake();
-  }
-
-  end(): void {
-    this.#ended = true;
-    this.#wake();
-  }
-
-  async *messages(): AsyncIterable<JsonObject> {
-    for (;;) {
-      const next = this.#waiting.shift();
-      if (next) yield next;
-      else if (this.#ended) return;
-      else
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
-    }
-  }
 }
 
 function terminalSize(): JsonObject {
@@ -54,24 +26,20 @@ function terminalSize(): JsonObject {
 const forwarded = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Sends signals, and by option standard input and window sizes. Returns the function that stops it. */
-function forward(outgoing: Outgoing, options: ExecOptions): () => void {
+function forward(outgoing: ExecInput, options: ExecOptions): () => void {
   const { stdin, stdout } = process;
   const raw = options.tty === true && stdin.isTTY;
-  const onData = (data: Buffer): void => outgoing.push({ stdin: data.toString('base64') });
-  const onEnd = (): void => outgoing.push({ stdinClosed: true });
   const onResize = (): void => outgoing.push({ resize: terminalSize() });
   const onSignal = (signal: NodeJS.Signals): void => outgoing.push({ signal });
   if (raw) stdin.setRawMode(true);
-  if (options.stdin) {
-    stdin.on('data', onData);
-    stdin.on('end', onEnd);
-  } else outgoing.push({ stdinClosed: true });
+  let stop: () => void = () => undefined;
+  if (options.stdin) stop = outgoing.from(stdin);
+  else outgoing.push({ stdinClosed: true });
   if (options.tty) stdout.on('resize', onResize);
   for (const name of forwarded) process.on(name, onSignal);
   return () => {
     if (raw) stdin.setRawMode(false);
-    stdin.off('data', onData);
-    stdin.off('end', onEnd);
+    stop();
     stdin.pause();
     stdout.off('resize', onResize);
     for (const name of forwarded) process.off(name, onSignal);
@@ -101,7 +69,7 @@ async function withInstances(
 async function exec(word: string, command: readonly string[], options: ExecOptions): Promise<void> {
   const instance = nameOf(['Instance'], word);
   const client = await connect();
-  const outgoing = new Outgoing();
+  const outgoing = new ExecInput();
   const { namespace } = options;
   const tty = options.tty === true;
   outgoing.push({
