@@ -21,15 +21,15 @@ class AlternatingRuntime extends PlayedRuntime {
     return Promise.resolve(this.readLog(id, { tail: 0, follow: false, signal }));
   }
 
-  override async *readLog(id: string, { after }: LogRequest): AsyncGenerator<LogLine> {
+  override async *readLog(id: string, { after, tail }: LogRequest): AsyncGenerator<LogLine> {
     if (!this.#ids.includes(id)) this.#ids.push(id);
     const index = this.#ids.indexOf(id);
-    const [read = 0] = after ?? [];
+    const [read = tail > 0 ? 3 - tail : 0] = after ?? [];
     for (let n = read + 1; n <= 3; n += 1) {
       await Promise.resolve();
       if (index === this.broken) throw new Error('the disk is broken');
       const time = n === 2 ? {} : { time: `2026-01-01T00:00:0${n}.${index}00Z` };
-      yield { content: `${'abc'[index]}${n}`, cursor: [n], ...time };
+      yield { content: `${'abcd'[index]}${n}`, cursor: [n], ...time };
     }
   }
 }
@@ -108,6 +108,26 @@ describe('the output of several instances of a service', () => {
         expect(rest, `after line ${at}`).to.have.members(contents(lines.slice(at + 1)));
       }
     });
+
+  it('that is resumed has all lines of an instance that was replaced meanwhile, also after the last lines only', async () => {
+    const lines = await read({ follow: true, tail: 1 });
+    expect(contents(lines)).to.have.members(['a3', 'b3', 'c3']);
+    const [{ position = '' } = {}] = lines.filter(({ content }) => content === 'b3');
+    const seen = contents(lines.slice(0, contents(lines).indexOf('b3') + 1));
+    const key = { namespace: 'default', name: 'web-1' };
+    const template = { runtime: 'process' as const, command: ['true'] };
+    await store.deleteByName(instances, key);
+    await store.create(instances, { ...key, service: 'web', ordinal: 1, template });
+    const rest = contents(await read({ follow: true, tail: 1, after: position }));
+    const others = ['a3', 'c3'].filter((content) => !seen.includes(content));
+    expect(rest).to.have.members([...others, 'd1', 'd2', 'd3']);
+  });
+
+  it('of an instance without a line before the position begins with its last lines', async () => {
+    const [first] = await read({ follow: true, tail: 1 });
+    const rest = contents(await read({ follow: true, tail: 1, after: first?.position ?? '' }));
+    expect([first?.content, ...rest]).to.have.members(['a3', 'b3', 'c3']);
+  });
 
   it('is complete except for one that can not be read, whose error comes last', async () => {
     runtime.broken = 1;

@@ -24,7 +24,10 @@ async function targets(parts: ApiParts, request: JsonObject): Promise<readonly I
   return items.filter((item) => item.service === name);
 }
 
-/** Positions in the logs of several instances, by uid. */
+/**
+ * Positions in the logs of several instances, by uid: an empty one before the first line. A reader that resumes has none
+ * for an instance that was created meanwhile.
+ */
 type Positions = Map<string, LogCursor>;
 
 /** Maximum numbers of a cursor: no runtime uses more. */
@@ -106,8 +109,10 @@ function timeOf({ line }: InstanceLine): string {
 
 /** The lines of an instance; with `follow`, also those of the ones that replace it. */
 async function* linesOf(reading: Reading, instance: Instance): AsyncIterable<InstanceLine> {
-  const { request, until } = reading;
-  const tail = typeof request.tail === 'number' ? request.tail : 0;
+  const { request, until, positions } = reading;
+  // All lines of an instance that was created since the position of a reader that resumes are new.
+  const isNew = !positions.has(instance.metadata.uid);
+  const tail = typeof request.tail === 'number' && !isNew ? request.tail : 0;
   if (request.follow !== true) {
     // The runtime counts lines from the end of the log.
     const isCounted = until === undefined;
@@ -198,8 +203,9 @@ async function* logs(
   request: JsonObject,
 ): AsyncIterable<JsonObject> {
   const after = textOf(request, 'after');
-  const positions = after === '' ? new Map<string, LogCursor>() : decodePositions(after);
+  const reached = after === '' ? undefined : decodePositions(after);
   const found = await targets(parts, request);
+  const positions: Positions = reached ?? new Map(found.map(({ metadata }) => [metadata.uid, []]));
   if (request.previous === true) {
     yield* previousLines({ options, request, signal }, found);
     return;

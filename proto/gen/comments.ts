@@ -215,7 +215,7 @@ export const comments: Readonly<Record<string, string>> = {
   "api.FindOrphansResponse.Orphan.used_handle": "The handle of the resource that this object uses, which is not to be deleted.",
   "api.FindOrphansResponse.warnings": "Classes and resources that could not be listed or compared, each with the reason, and unmarked snapshots that are not listed.",
   "api.GetHealthRequest.name": "The name of an instance, or else of a service.",
-  "api.GetLogsRequest.after": "The position of a line after which to resume; tail and since are then ignored for the instances in it. Over REST also: Last-Event-ID.",
+  "api.GetLogsRequest.after": "The position of a line after which to resume; tail and since are then ignored for the instances with a line before it, and tail for those that were created since. Over REST also: Last-Event-ID.",
   "api.GetLogsRequest.follow": "Continues with new lines, also those of an instance that replaces it, until the caller ends the stream or the server stops.",
   "api.GetLogsRequest.previous": "Returns the output of the run before the last one, as far as it is kept. Not with follow, after, since or until.",
   "api.GetLogsRequest.since": "Only lines of this last period, such as 30s, 5m, 2h or 1d, accurate to half a minute.",

@@ -18,8 +18,8 @@ export interface GetLogsRequest {
   /** Number of last lines of each instance at the start; 0 means all. */
   tail: number;
   /**
-   * The position of a line after which to resume; tail and since are then ignored for the instances in it. Over REST
-   * also: Last-Event-ID.
+   * The position of a line after which to resume; tail and since are then ignored for the instances with a line before
+   * it, and tail for those that were created since. Over REST also: Last-Event-ID.
    */
   after: string;
   /** Only lines of this last period, such as 30s, 5m, 2h or 1d, accurate to half a minute. */
