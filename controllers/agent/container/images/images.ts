@@ -47,6 +47,14 @@ export class ImageError extends Error {
   override readonly name = 'ImageError';
 }
 
+/** An image to pull. */
+interface Sought {
+  readonly name: string;
+  readonly reference: ImageReference;
+  /** Whether it is the content of earlier runs, and not what the service names. */
+  readonly isPinned: boolean;
+}
+
 interface Pull {
   readonly done: Promise<ProvidedImage>;
   readonly watchers: Set<(text: string) => void>;
@@ -96,21 +104,20 @@ export class Images {
       throw new ImageError(
         `${imageAbsent.format({ image: name })}; load it with kedge image load, or use imagePull missing`,
       );
-    return this.#shared(name, reference, onProgress, signal);
+    const isPinned = reference !== wanted;
+    return this.#shared({ name, reference, isPinned }, onProgress, signal);
   }
 
   async #shared(
-    name: string,
-    reference: ImageReference,
+    sought: Sought,
     onProgress: (text: string) => void,
     signal: AbortSignal,
   ): Promise<ProvidedImage> {
+    const { name } = sought;
     let pull = this.#pulls.get(name);
     if (!pull) {
       const watchers = new Set<(text: string) => void>();
-      const done = this.#pull(name, reference, watchers, signal).finally(() =>
-        this.#pulls.delete(name),
-      );
+      const done = this.#pull(sought, watchers, signal).finally(() => this.#pulls.delete(name));
       pull = { done, watchers };
       this.#pulls.set(name, pull);
     }
@@ -123,8 +130,7 @@ export class Images {
   }
 
   async #pull(
-    name: string,
-    reference: ImageReference,
+    { name, reference, isPinned }: Sought,
     watchers: ReadonlySet<(text: string) => void>,
     signal: AbortSignal,
   ): Promise<ProvidedImage> {
@@ -145,7 +151,7 @@ export class Images {
       }
     } catch (cause) {
       const message = messageOf(cause);
-      const remedy = pullRemedy(message, reference, found);
+      const remedy = pullRemedy(message, reference, found, isPinned);
       throw new ImageError(
         `${imageRefused.format({ image: name })}: ${message}${remedy === '' ? '' : `; ${remedy}`}`,
         { cause },
