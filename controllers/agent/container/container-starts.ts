@@ -99,11 +99,30 @@ export class ContainerStarts {
 
   async #begin(spec: WorkloadSpec, before: readonly FoundRun[]): Promise<void> {
     const { id } = spec;
-    const { boot, cluster, records } = this.#options;
-    const run = await this.#nextRun(id, before);
-    if (run === undefined) return;
     const givenUp = new AbortController();
     this.#givenUp.set(id, givenUp);
+    // Before any wait: a stop of the workload waits for the end of this start.
+    this.#attempts.set(id, { state: 'starting', run: (before.at(-1)?.run ?? 0) + 1 });
+    try {
+      const run = await this.#nextRun(id, before).catch((error: unknown) => {
+        this.#attempts.delete(id);
+        throw error;
+      });
+      if (run === undefined) this.#attempts.delete(id);
+      else await this.#attempt(spec, run, before, givenUp.signal);
+    } finally {
+      if (this.#givenUp.get(id) === givenUp) this.#givenUp.delete(id);
+    }
+  }
+
+  async #attempt(
+    spec: WorkloadSpec,
+    run: number,
+    before: readonly FoundRun[],
+    givenUp: AbortSignal,
+  ): Promise<void> {
+    const { id } = spec;
+    const { boot, cluster, records } = this.#options;
     this.#attempts.set(id, { state: 'starting', run });
     let hasRun = false;
     const onStarted = (): void => {
@@ -112,7 +131,7 @@ export class ContainerStarts {
     try {
       // The run is recorded first, so that a container is on record even if this process is killed now.
       await records.begin(id, run, (await boot()).id);
-      await this.#run(spec, { cluster, id, run }, before, givenUp.signal, onStarted);
+      await this.#run(spec, { cluster, id, run }, before, givenUp, onStarted);
       await records.settled(id, run);
       this.#attempts.delete(id);
     } catch (error) {
@@ -129,8 +148,6 @@ export class ContainerStarts {
         ...(!isCreated && { withoutContainer: true }),
       });
       await records.settled(id, run);
-    } finally {
-      if (this.#givenUp.get(id) === givenUp) this.#givenUp.delete(id);
     }
   }
 
