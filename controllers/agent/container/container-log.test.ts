@@ -5,6 +5,7 @@ import { FakeEngine, frame, json } from '../../testing/fake-engine.js';
 import type { LogCursor, LogLine } from '../runtime/log.js';
 import { readContainerLog } from './container-log.js';
 import { readEndedRun } from './logs/run-log.js';
+import { EngineOutages } from './outages/engine-outages.js';
 import { EngineClient } from './engine/engine-client.js';
 import { StartRefusals } from './start-refusal.js';
 
@@ -164,6 +165,7 @@ describe('the log of a workload with one run that the engine can not read', () =
   beforeEach(async () => {
     engine = await FakeEngine.start();
     engine.answer = ({ url = '' }, response) => {
+      if (url.endsWith('/json')) return void json(response, 404, { message: 'removed' });
       if (url.includes('/c2/')) {
         response.writeHead(200);
         return void response.end(line(2));
@@ -241,8 +243,8 @@ describe('the log of a workload with one run that the engine can not read', () =
     const { signal } = new AbortController();
     const found: string[] = [];
     const run = { run: 1, container: 'c1' };
-    for await (const { content } of readEndedRun(options().containers, run, signal))
-      found.push(content);
+    const sources = { ...options(), outages: new EngineOutages(systemClock) };
+    for await (const { content } of readEndedRun(sources, run, signal)) found.push(content);
     expect(found).to.deep.equal(['line 1', marker]);
   });
 });

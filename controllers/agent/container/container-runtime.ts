@@ -242,7 +242,7 @@ export class ContainerRuntime implements Runtime, Holders {
     const earlier = (await this.#runs.of(id)).at(-2);
     if (!earlier) return undefined;
     const { containers } = this.#options.engine;
-    return readEndedRun(containers, earlier, this.#closing.signal);
+    return readEndedRun({ containers, outages: this.#outages }, earlier, this.#closing.signal);
   }
 
   /** Does nothing, because the engine limits the size of logs. */

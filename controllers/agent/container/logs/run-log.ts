@@ -3,6 +3,8 @@ import type { LogLine } from '../../runtime/log.js';
 import type { EngineContainers, LogQuery } from '../engine/engine-containers.js';
 import { isEngineError } from '../engine/engine-error.js';
 import { LineReader } from '../log-frames.js';
+import type { EngineOutages } from '../outages/engine-outages.js';
+import { lostOutput } from '../outages/lost-output.js';
 
 /** A run of a workload with its container, whose log can be read. */
 export interface LoggedRun {
@@ -25,22 +27,32 @@ export async function* readRun(
   yield* reader.end();
 }
 
+/** Sources of {@link readEndedRun}. */
+export interface EndedRunSources {
+  readonly containers: EngineContainers;
+  readonly outages: EngineOutages;
+}
+
 /**
- * The lines of the log of a run that has ended, and a line that says so if the engine can't read the rest.
- * @throws EngineError of other kinds than `Failed`
+ * The lines of the log of a run that has ended, a line that says so if the engine can't read the rest, and one if the
+ * last output may be missing because of an outage of the engine.
+ * @throws EngineError; of kind `Failed` not for the log
  */
 export async function* readEndedRun(
-  containers: EngineContainers,
+  { containers, outages }: EndedRunSources,
   logged: LoggedRun,
   signal: AbortSignal,
 ): AsyncGenerator<LogLine> {
+  const { run, container } = logged;
+  const cursor = [run, 0, 0, 0];
   try {
     yield* readRun(containers, logged, { follow: false }, signal);
   } catch (error) {
     if (!isEngineError(error, 'Failed')) throw error;
-    const { run } = logged;
-    yield { content: unreadable(run, error), cursor: [run, 0, 0, 0] };
+    yield { content: unreadable(run, error), cursor };
   }
+  const lost = await lostOutput(containers, outages, container, signal);
+  if (lost !== undefined) yield { content: lost, cursor };
 }
 
 /**
