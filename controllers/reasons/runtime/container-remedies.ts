@@ -117,7 +117,7 @@ export function engineDiskFull({ object }: About<'Instance'>): Remedy {
   );
 }
 
-/** The remedy if a disk of the node is full for a workload that is a process. */
+/** The remedy if a disk of the node is full to which kedged writes, for example for a workload that is a process. */
 export function nodeDiskFull({ object }: About<'Instance'>): Remedy {
   return wait(
     `free space on the full disk of node ${object.node ?? ''}`,

@@ -4,7 +4,11 @@
  */
 export const engineTexts = {
   /** Linux: strerror(ENOSPC), which the Docker engine and containerd repeat in the errors of pulls and starts. */
-  diskFull: { isIn: (message: string): boolean => message.includes('no space left on device') },
+  diskFull: {
+    isIn: (message: string): boolean => message.includes('no space left on device'),
+    /** Whether kedged wrote, and not the engine: Node.js puts the code before the text. */
+    isOfKedged: (message: string): boolean => message.includes('ENOSPC: no space left on device'),
+  },
   /**
    * Docker engine, for a container whose root directory is the mount point of a mount that the engine does not reach:
    * `driver "overlay2" failed to remove root filesystem: unlinkat /D/merged: device or resource busy`.

@@ -181,6 +181,12 @@ describe('the remedy of a failed start', () => {
     expect(text).to.contain('free space on the full disk of node n1');
   });
 
+  it('frees the disk of kedged for a container whose records can not be written there', () => {
+    const why = "ENOSPC: no space left on device, open '/var/lib/kedge/containers/u/last-run.new'";
+    expect(textFor(why)).to.contain('free space on the full disk of node n1');
+    expect(commandFor(why)).to.not.contain('image prune');
+  });
+
   it('is the field of the service that the engine refused', () => {
     const fields = {
       'unable to find user web: no matching entries in passwd file': 'user of',

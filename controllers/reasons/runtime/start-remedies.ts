@@ -57,8 +57,11 @@ export function startFailed(about: About<'Instance'>): Remedy {
       patchOf('service', service, { user: null }),
       `workloads of node ${node} run as the user of kedged there: remove user from ${label}`,
     );
-  if (engineTexts.diskFull.isIn(message))
-    return object.template.runtime === 'process' ? nodeDiskFull(about) : engineDiskFull(about);
+  const { diskFull } = engineTexts;
+  if (diskFull.isIn(message))
+    return object.template.runtime === 'process' || diskFull.isOfKedged(message)
+      ? nodeDiskFull(about)
+      : engineDiskFull(about);
   if (movedSource.isIn(message)) return sourceMoved(about);
   if (unseenMount.isIn(message)) return mountUnseen(about);
   if (engineTexts.portTaken.isIn(message)) return portTaken(about);
