@@ -11,7 +11,7 @@ import {
 import { reportMigration } from './data/report-migration.js';
 import { daemonLogger } from './telemetry/daemon-logger.js';
 import { logProcessWarnings } from './telemetry/process-warnings.js';
-import { addDataCommands } from './data/data-commands.js';
+import { addDataCommands, requireStore } from './data/data-commands.js';
 import { openDaemonData, openDataDirectory } from './data/data-directory.js';
 import {
   type ConfigOptions,
@@ -50,7 +50,7 @@ async function greet(config: DaemonConfig, daemon: Daemon, cluster: string): Pro
       : 'The context "local" of this user was stored for another cluster. If its token is refused:';
   if (access !== 'kept')
     say(
-      `${lack} Stop kedged, create a root token with "${how.kedged} recover-root", start kedged again, and store the token with "${how.kedge} login --name local --server ${server}".`,
+      `${lack} Stop kedged, create a root token with "${how.kedged} recover-root --data-directory ${config.dataDirectory}", start kedged again, and store the token with "${how.kedge} login --name local --server ${server}".`,
     );
   say('');
   say(`Next, in another terminal${how.start === 'npm start' ? ', in this directory' : ''}:`);
@@ -122,6 +122,7 @@ async function serve(options: ConfigOptions): Promise<void> {
 
 async function recover(options: ConfigOptions): Promise<void> {
   const config = await loadConfig(options);
+  await requireStore(config.dataDirectory);
   const store = await openDataDirectory(config.dataDirectory, daemonLogger('warn'));
   try {
     reportMigration(store);

@@ -27,7 +27,7 @@ export function adviceOn(
       isTokenGiven
         ? 'Set KEDGE_TOKEN to a valid token, or unset it and store one'
         : 'Store a valid token'
-    }: ${kedge} login --server ${server} < token-file (with the --name and the TLS options of its context). A user with policy admin creates one: ${kedge} token create USER; a new root token: kedged recover-root`;
+    }: ${kedge} login --server ${server} < token-file (with the --name and the TLS options of its context). A user with policy admin creates one: ${kedge} token create USER; a new root token: stop kedged, then kedged recover-root with its settings`;
   if (reason === 'NamespaceNotFound')
     return `Create it: ${kedge} create namespace ${resource?.name ?? 'NAME'}, or add it to the same file: kind: Namespace`;
   const unreadable = unreadableAnswer(message, { server, kedge });

@@ -3,7 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { failedPrecondition, invalid, messageOf, StatusError } from 'kedge';
 import type { KeysAtHand, KeySource } from '@kedge/controllers';
-import { isAccessible, replaceFile } from '@kedge/driver-sdk';
+import { replaceFile } from '@kedge/driver-sdk';
+import { isPresent } from './is-present.js';
 
 /** The file of the daemon's own keys, in its data directory. */
 export const keyFileName = 'kek';
@@ -52,8 +53,8 @@ async function write(file: string, keys: readonly Buffer[]): Promise<void> {
 }
 
 async function ownKeys(dataDirectory: string, file: string): Promise<readonly Buffer[]> {
-  if (await isAccessible(file)) return decodeAll(await readFile(file, 'utf8'), file);
-  if (await isAccessible(join(dataDirectory, 'db')))
+  if (await isPresent(file)) return decodeAll(await readFile(file, 'utf8'), file);
+  if (await isPresent(join(dataDirectory, 'db')))
     throw failedPrecondition(
       'KeyMissing',
       `${file} is missing: the secrets of this database were sealed with it; restore the file, or set [secrets].kekFile to a copy`,
@@ -86,8 +87,7 @@ export async function findKeys(
 ): Promise<KeysAtHand> {
   const place = keyPlace(dataDirectory, kekFile, fromEnvironment);
   const own = !fromEnvironment && kekFile === '';
-  if (own && !(await isAccessible(join(dataDirectory, keyFileName))))
-    return { type: 'absent', place };
+  if (own && !(await isPresent(join(dataDirectory, keyFileName)))) return { type: 'absent', place };
   const { keys } = await loadKeys(dataDirectory, kekFile, fromEnvironment);
   return { type: 'found', keys, place };
 }
@@ -98,7 +98,7 @@ export async function findKeys(
  * operator's file, or creates a new first key in the daemon's own file.
  * @throws StatusError FailedPrecondition when the database exists and its key does not (a new one would make every
  * secret unreadable), or when the configured file can't be read; InvalidArgument for a key of another length; Unavailable
- * if a new key can't be written
+ * if a new key can't be written, and as {@link isPresent}
  */
 export async function loadKeys(
   dataDirectory: string,

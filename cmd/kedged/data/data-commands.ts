@@ -13,9 +13,9 @@ import {
   salvageStore,
   StatusError,
 } from 'kedge';
-import { isAccessible } from '@kedge/driver-sdk';
 import { daemonLogger } from '../telemetry/daemon-logger.js';
 import { makeDataDirectory, openDataDirectory } from './data-directory.js';
+import { isPresent } from '../config/is-present.js';
 import { findKeys, keyFileName, keyPlace, loadKeys } from '../config/key-file.js';
 import { type ConfigOptions, loadConfig, withSettings } from '../config/load-config.js';
 import { foundLines, lossLines } from './salvage-report.js';
@@ -30,10 +30,13 @@ function keySource({ dataDirectory, kekFile }: DaemonConfig): [string, string, s
   return [dataDirectory, kekFile, process.env.KEDGE_KEK];
 }
 
-/** Refuses a directory without a store: opening would create one. @throws StatusError FailedPrecondition (NoStore) */
+/**
+ * Refuses a directory without a store: opening would create one.
+ * @throws StatusError FailedPrecondition (NoStore); Unavailable as {@link isPresent}
+ */
 export async function requireStore(directory: string): Promise<void> {
   // After a restore that was interrupted after its commit, only `restored` exists.
-  for (const name of ['db', 'restored']) if (await isAccessible(join(directory, name))) return;
+  for (const name of ['db', 'restored']) if (await isPresent(join(directory, name))) return;
   throw failedPrecondition(
     'NoStore',
     `${directory} contains no store; set the directory of the store with --data-directory or --config`,

@@ -61,7 +61,7 @@ export async function bootstrap(store: ObjectStore): Promise<string> {
 function bootstrapped(): StatusError {
   return failedPrecondition(
     'AlreadyBootstrapped',
-    'this cluster is already bootstrapped; to replace a lost root token, run on the machine of kedged: kedged recover-root',
+    'this cluster is already bootstrapped; to replace a lost root token, stop kedged and run on its machine, with its settings: kedged recover-root',
   );
 }
 

@@ -1,6 +1,16 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -237,12 +247,29 @@ describe('backups of a stopped daemon', function () {
   it('a directory without a store is reported as such, and none is created there', async () => {
     const data = join(folder, 'empty');
     await mkdir(data);
-    for (const args of [['backup', join(folder, 'none')], ['verify']]) {
+    for (const args of [['backup', join(folder, 'none')], ['verify'], ['recover-root']]) {
       const refused = await kedged(data, ...args);
-      expect(refused.code).to.equal(1);
+      expect(refused.code, args.join(' ')).to.equal(1);
       expect(refused.stderr).to.include('contains no store');
+      expect(refused.stdout, 'no token of another store').to.equal('');
     }
     expect(await readdir(data)).to.deep.equal([]);
+  });
+
+  it('a directory whose files can not be looked up does not count as one without a store or a key', async () => {
+    const data = join(folder, 'unreadable');
+    await mkdir(data);
+    for (const name of ['db', 'kek']) await symlink(name, join(data, name));
+    const unreadable =
+      /unreadable\/(db|kek) can't be read \(ELOOP.*run the command as the user of kedged/;
+    const file = join(folder, 'of-unreadable.backup');
+    const { code, stderr } = await kedged(daemon.data, 'backup', file);
+    expect(code, stderr).to.equal(0);
+    for (const args of [['verify'], ['recover-root'], ['verify', file]]) {
+      const refused = await kedged(data, ...args);
+      expect(refused.code, args.join(' ')).to.equal(1);
+      expect(refused.stderr, args.join(' ')).to.match(unreadable);
+    }
   });
 });
 
