@@ -33,6 +33,11 @@ function rootTokenOperations(
   return [isStill(user), creation(tokens, token)];
 }
 
+/** The creation of the mark after which no further bootstrap is accepted. */
+function bootstrapMark({ id }: NewToken): Operation {
+  return creation(systemStates, { name: 'bootstrapped', value: id });
+}
+
 /** The check that the user still exists, with the same uid. */
 function isStill({ name, metadata: { uid } }: User): Operation {
   return { op: 'check', kind: users, key: { name }, precondition: { uid } };
@@ -48,7 +53,7 @@ export async function bootstrap(store: ObjectStore): Promise<string> {
   try {
     if (await isBootstrapped(store)) throw bootstrapped();
     await store.transact([
-      creation(systemStates, { name: 'bootstrapped', value: token.id }),
+      bootstrapMark(token),
       ...rootTokenOperations(await rootUser(store), token, 'bootstrap'),
     ]);
   } catch (error) {
@@ -71,12 +76,15 @@ export async function isBootstrapped(store: ObjectStore): Promise<boolean> {
 }
 
 /**
- * Creates a further root token, for the owner of the data directory, and the root user if it does not exist. Returns
- * the text of the token.
+ * Creates a further root token, for the owner of the data directory, and the root user if it does not exist. Afterwards
+ * {@link bootstrap} is refused, also if it was never called. Returns the text of the token.
  */
 export async function recoverRoot(store: ObjectStore): Promise<string> {
   const token = makeToken();
-  await store.transact(rootTokenOperations(await rootUser(store), token, 'recover-root'));
+  await store.transact([
+    ...((await isBootstrapped(store)) ? [] : [bootstrapMark(token)]),
+    ...rootTokenOperations(await rootUser(store), token, 'recover-root'),
+  ]);
   return token.text;
 }
 

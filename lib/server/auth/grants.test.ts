@@ -84,6 +84,14 @@ describe('grants are bound to uids', () => {
     expect([await may(second), await may(third)]).to.deep.equal([true, true]);
   });
 
+  it('a recovered root of a store without a bootstrap leaves none to others', async () => {
+    await seedPolicies(store);
+    const token = await recoverRoot(store);
+    expect(await may(token)).to.equal(true);
+    const refused: unknown = await bootstrap(store).catch((error: unknown) => error);
+    expect(refused).to.include({ code: 'FailedPrecondition', reason: 'AlreadyBootstrapped' });
+  });
+
   it('a recreated policy grants nothing to the holders of the previous one', async () => {
     await store.create(policies, { name: 'all', rules: everything });
     await store.create(users, { name: 'ann', policies: ['all'] });
