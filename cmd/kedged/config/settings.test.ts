@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { defaultPolicy } from '@kedge/controllers';
@@ -5,7 +6,7 @@ import { parse } from 'smol-toml';
 import { configurationFile } from './load-config.js';
 import { parseAddress } from './listening.js';
 import { environmentName } from './misspelt-variables.js';
-import { resolveSettings } from './settings.js';
+import { resolveSettings, settingsByKey } from './settings.js';
 
 const nothing = { flags: {}, environment: {}, file: {}, profile: {} };
 
@@ -101,6 +102,22 @@ describe('settings of kedged', () => {
     );
   });
 
+  it('are all in the table of the guide to operating, which has no others', () => {
+    const guide = readFileSync(
+      new URL('../../../../docs/guides/operating.md', import.meta.url),
+      'utf8',
+    );
+    const [, table = ''] = /## Configuration\n[^]*?(\n\| Key [^]*?)\n\n/.exec(guide) ?? [];
+    const documented = [...table.matchAll(/^\| (`[^|]*`)/gm)].flatMap(([, cell = '']) => {
+      const keys = [...cell.matchAll(/[\w.]+/g)].map(([key]) => key);
+      const section = (keys[0] ?? '').replace(/\w+$/, '');
+      return keys.map((key) => (key.includes('.') ? key : `${section}${key}`));
+    });
+    const known = [...settingsByKey(resolveSettings(nothing)).keys()];
+    const inTable = known.filter((key) => !/^(controllers|drivers)\./.test(key));
+    expect(documented).to.have.members(inTable);
+  });
+
   it('the shipped default allows no host path and creates none', () => {
     const config = resolveSettings(nothing);
     expect(config.hostPathAllowlist).to.deep.equal([]);
@@ -121,6 +138,43 @@ describe('settings of kedged', () => {
       expect(() => parseAddress('k', bad)).to.throw('host:port');
     expect(environmentName('storage.hostPathAllowlist')).to.equal(
       'KEDGE_STORAGE_HOST_PATH_ALLOWLIST',
+    );
+  });
+
+  it('a path with ~ is refused, because a directory of this name would be created', () => {
+    for (const [section, key, value] of [
+      ['store', 'path', '~/kedge'],
+      ['storage', 'localVolumeRoot', '~'],
+      ['secrets', 'kekFile', '~/kek'],
+      ['log', 'auditFile', '~/audit.jsonl'],
+    ] as const)
+      expect(
+        () => resolveSettings({ ...nothing, file: { [section]: { [key]: value } } }),
+        key,
+      ).to.throw(new RegExp(`^${section}\\.${key}: "${value}" must be .*without ~$`));
+    const flags = { 'store.path': '~/kedge' };
+    expect(() => resolveSettings({ ...nothing, flags })).to.throw('as a path without ~');
+  });
+
+  it('entries of the allowlist are absolute, since a relative one would permit nothing', () => {
+    const file = { storage: { hostPathAllowlist: ['/srv', './host'] } };
+    expect(() => resolveSettings({ ...nothing, file })).to.throw(
+      'storage.hostPathAllowlist: ["/srv","./host"] must be a list of absolute paths',
+    );
+    const environment = { KEDGE_STORAGE_HOST_PATH_ALLOWLIST: '/srv, /mnt/data' };
+    const { hostPathAllowlist } = resolveSettings({ ...nothing, environment });
+    expect(hostPathAllowlist).to.deep.equal(['/srv', '/mnt/data']);
+  });
+
+  it('labels in a variable are pairs, and an empty variable has none', () => {
+    const labels = (text: string): unknown =>
+      resolveSettings({ ...nothing, environment: { KEDGE_NODE_LABELS: text } }).nodeLabels;
+    expect(labels('svc.io/zone=a, tier=x=y')).to.deep.equal({ 'svc.io/zone': 'a', tier: 'x=y' });
+    expect(labels('')).to.deep.equal({});
+    for (const text of ['svc.io/zone', '=a'])
+      expect(() => labels(text), text).to.throw(/^node\.labels: ".*" must be .*KEY=VALUE/);
+    expect(() => resolveSettings({ ...nothing, flags: { 'node.name': '' } })).to.throw(
+      'node.name: "" must be a name',
     );
   });
 });

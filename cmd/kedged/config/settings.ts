@@ -12,12 +12,15 @@ import {
 } from './driver-settings.js';
 import { environmentName, misspeltVariables } from './misspelt-variables.js';
 import {
+  absolutePaths,
   atLeastOne,
   auditScope,
   bool,
   ipAddress,
   level,
   map,
+  nonEmpty,
+  path,
   percent,
   text,
   texts,
@@ -37,6 +40,8 @@ function defaultDataDirectory(): string {
   const data = process.env.XDG_DATA_HOME || join(homedir(), '.local', 'share');
   return join(data, 'kedge');
 }
+
+const aFile = 'a file, as a path without ~';
 
 const settings = {
   grpcAddress: {
@@ -68,20 +73,20 @@ const settings = {
   },
   tlsCertFile: {
     key: 'server.tls.certFile',
-    parse: text,
-    rule: 'a file with a certificate chain (PEM)',
+    parse: path,
+    rule: 'a file with a certificate chain (PEM), as a path without ~',
     fallback: '',
   },
   tlsKeyFile: {
     key: 'server.tls.keyFile',
-    parse: text,
-    rule: 'a file with a private key (PEM)',
+    parse: path,
+    rule: 'a file with a private key (PEM), as a path without ~',
     fallback: '',
   },
   tlsClientCaFile: {
     key: 'server.tls.clientCaFile',
-    parse: text,
-    rule: 'a file with the certificate authorities of client certificates (PEM)',
+    parse: path,
+    rule: 'a file with the authorities of client certificates (PEM), as a path without ~',
     fallback: '',
   },
   corsOrigins: {
@@ -99,8 +104,8 @@ const settings = {
   dataDirectory: {
     key: 'store.path',
     flag: '--data-directory',
-    parse: text,
-    rule: 'a directory',
+    parse: path,
+    rule: 'a directory, as a path without ~',
     fallback: '',
   },
   defaultStorageClass: {
@@ -111,13 +116,13 @@ const settings = {
   },
   localVolumeRoot: {
     key: 'storage.localVolumeRoot',
-    parse: text,
-    rule: 'a directory',
+    parse: path,
+    rule: 'a directory, as a path without ~',
     fallback: '',
   },
   hostPathAllowlist: {
     key: 'storage.hostPathAllowlist',
-    parse: texts,
+    parse: absolutePaths,
     rule: 'a list of absolute paths',
     fallback: [] as readonly string[],
   },
@@ -130,14 +135,14 @@ const settings = {
   nodeName: {
     key: 'node.name',
     flag: '--node-name',
-    parse: text,
+    parse: nonEmpty,
     rule: 'a name',
     fallback: hostname().toLowerCase(),
   },
   nodeLabels: {
     key: 'node.labels',
     parse: map,
-    rule: 'a table of strings',
+    rule: 'a table of strings; in a variable KEY=VALUE, with commas between them',
     fallback: {},
   },
   shutdownTimeoutSeconds: {
@@ -148,8 +153,8 @@ const settings = {
   },
   dockerSocket: {
     key: 'runtime.dockerSocket',
-    parse: text,
-    rule: 'the unix socket of a container engine',
+    parse: path,
+    rule: 'the unix socket of a container engine, as a path without ~',
     fallback: '/var/run/docker.sock',
   },
   imageDiskHighPercent: {
@@ -164,14 +169,14 @@ const settings = {
     rule: 'an IP address of this machine, such as 127.0.0.1, or 0.0.0.0 for all',
     fallback: '127.0.0.1',
   },
-  kekFile: { key: 'secrets.kekFile', parse: text, rule: 'a file', fallback: '' },
+  kekFile: { key: 'secrets.kekFile', parse: path, rule: aFile, fallback: '' },
   audit: {
     key: 'log.audit',
     parse: auditScope,
     rule: 'writes, all or off',
     fallback: 'writes',
   },
-  auditFile: { key: 'log.auditFile', parse: text, rule: 'a file', fallback: '' },
+  auditFile: { key: 'log.auditFile', parse: path, rule: aFile, fallback: '' },
   logLevel: {
     key: 'log.level',
     flag: '--log-level',
