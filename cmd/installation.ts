@@ -13,27 +13,52 @@ export interface Installation {
   /** The command before the arguments of `kedge`. */
   readonly kedge: string;
   readonly kedged: string;
-  /** The command that starts a daemon for one local user. */
+  /** The command that starts the daemon: that of the Debian package, else one for one local user. */
   readonly start: string;
+  /** The remedy of a user without a token, as text after a semicolon. */
+  readonly firstToken: string;
   /** Path of the example manifests, valid from the working directory. */
   readonly examples: string;
 }
 
-/** The commands for a working directory. `npx` and `npm start` work only in the root of a checkout. */
-function installationAt(workingDirectory: string, root = above): Installation {
+/** The directory above that of the programs of the Debian package. */
+const aboveDebian = '/usr/lib/';
+
+const bootstrap = 'curl -fsS -X POST http://127.0.0.1:7861/v1/admin/bootstrap | kedge login';
+
+/**
+ * The commands for a working directory. `npx` and `npm start` work only in the root of a checkout. The daemon of the
+ * Debian package has the default ports, so that one for a local user would not start beside it.
+ * @param root two levels above the compiled files
+ * @param isSystemd whether systemd runs on this machine
+ */
+export function installationAt(
+  workingDirectory: string,
+  root: string,
+  isSystemd: boolean,
+): Installation {
   const isCheckout = existsSync(join(root, 'scripts/start.mjs'));
+  const forLocalUser = (start: string): Pick<Installation, 'start' | 'firstToken'> => ({
+    start,
+    firstToken: `run "${start}" for a local daemon`,
+  });
   if (isCheckout && realpathSync(workingDirectory) === realpathSync(root))
     return {
       kedge: 'npx kedge',
       kedged: 'npx kedged',
-      start: 'npm start',
       examples: 'docs/examples',
+      ...forLocalUser('npm start'),
     };
+  const installed = { kedge: 'kedge', kedged: 'kedged', examples: shippedExamples };
+  if (isCheckout)
+    return { ...installed, ...forLocalUser(`npm --prefix ${root.replace(/\/$/, '')} start`) };
+  if (root !== aboveDebian) return { ...installed, ...forLocalUser('kedged --local') };
   return {
-    kedge: 'kedge',
-    kedged: 'kedged',
-    start: isCheckout ? `npm --prefix ${root.replace(/\/$/, '')} start` : 'kedged --local',
-    examples: shippedExamples,
+    ...installed,
+    start: isSystemd
+      ? 'sudo systemctl start kedged'
+      : 'sudo kedged --config /etc/kedge/kedged.toml',
+    firstToken: `run "${bootstrap}" for the first token of the daemon of this machine`,
   };
 }
 
@@ -47,5 +72,5 @@ export function installation(): Installation {
   } catch {
     // The working directory was removed: use absolute paths.
   }
-  return installationAt(workingDirectory);
+  return installationAt(workingDirectory, above, existsSync('/run/systemd/system'));
 }

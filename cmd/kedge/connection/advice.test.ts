@@ -22,9 +22,18 @@ describe('the advice of a command on a failed call', () => {
   });
 
   it('names the daemon, the gRPC port, the host name or the proxy to check', () => {
-    expect(advice('connect ECONNREFUSED')).to.equal(
-      'Is kedged running at host:1? Start it with: npm start',
-    );
+    for (const server of ['127.0.0.1:7863', 'localhost:7863', '[::1]:7863'])
+      expect(
+        adviceOn(
+          { code: 'Unavailable', reason: 'Unavailable', message: 'connect ECONNREFUSED' },
+          { ...called, server },
+        ),
+      ).to.equal(`Is kedged running at ${server}? Start it with: npm start`);
+    // A daemon that is started here would be another one.
+    expect(advice('connect ECONNREFUSED'))
+      .to.contain('Is kedged running at host:1? Start it on its machine')
+      .and.contain('kedge login --server HOST:PORT')
+      .and.not.contain('npm start');
     for (const cause of ['self-signed certificate', 'unable to verify the first certificate'])
       expect(advice(cause)).to.contain('--ca-file').and.not.contain('running');
     expect(advice('Protocol error')).to.contain('is not the gRPC port').and.contain('7863');

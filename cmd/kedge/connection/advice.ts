@@ -11,6 +11,11 @@ export interface Called {
   readonly isTokenGiven?: boolean;
 }
 
+/** Whether an address `host:port` is one of this machine, as far as its text shows. */
+function isOfThisMachine(server: string): boolean {
+  return /^(localhost|127(\.\d+){3}|\[::1\]):\d+$/.test(server);
+}
+
 /** The remedy for a connection failure, a refused token or a missing namespace; undefined for any other error. */
 export function adviceOn(
   {
@@ -37,5 +42,7 @@ export function adviceOn(
   if (code !== 'Unavailable' || reason !== 'Unavailable') return undefined;
   const fault = connectionFault(message, { server, kedge });
   if (fault !== undefined) return fault;
-  return `Is kedged running at ${server}? Start it with: ${start}`;
+  if (isOfThisMachine(server)) return `Is kedged running at ${server}? Start it with: ${start}`;
+  // A daemon that is started here is another one, with another store.
+  return `Is kedged running at ${server}? Start it on its machine, or correct the address: ${kedge} login --server HOST:PORT < token-file, or KEDGE_SERVER`;
 }

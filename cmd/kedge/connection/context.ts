@@ -168,7 +168,7 @@ export async function currentContext(): Promise<Context> {
     throw new StatusError({
       code: 'Unauthenticated',
       reason: 'NoContext',
-      message: `no token is stored in ${contextFile()}; run "${installation().start}" for a local daemon, or "${installation().kedge} login", or set KEDGE_TOKEN`,
+      message: `no token is stored in ${contextFile()}; ${installation().firstToken}, or "${installation().kedge} login", or set KEDGE_TOKEN`,
     });
   return { ...stored, server, token };
 }
