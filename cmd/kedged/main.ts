@@ -20,7 +20,7 @@ import {
   withSettings,
 } from './config/load-config.js';
 import { restoreAdvice } from './data/restore-advice.js';
-import { ensureLocalContext, firstAccess } from './config/local-context.js';
+import { ensureLocalContext, firstAccess, isLocalCurrent } from './config/local-context.js';
 import type { DaemonConfig } from './config/settings.js';
 import { stopSignals } from './stop-signals.js';
 import { addUpgradeCommand } from './data/upgrade-command.js';
@@ -55,6 +55,8 @@ async function greet(config: DaemonConfig, daemon: Daemon, cluster: string): Pro
   say('');
   say(`Next, in another terminal${how.start === 'npm start' ? ', in this directory' : ''}:`);
   say('');
+  // The user may have chosen the context of another server, to which the commands below would go.
+  if (access !== 'missing' && !(await isLocalCurrent())) say(`  ${how.kedge} context use local`);
   const [directory = sharedExampleDirectory] = config.hostPathAllowlist;
   const isOwn = directory === ownExampleDirectory();
   const examples = isOwn ? await prepareExamples(directory, config.dataDirectory) : how.examples;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { type EmbeddedStore, MemoryEngine, openStore } from 'kedge';
 import { readContexts, writeContext } from '../../kedge/connection/context.js';
-import { ensureLocalContext, firstAccess } from './local-context.js';
+import { ensureLocalContext, firstAccess, isLocalCurrent } from './local-context.js';
 
 const addresses = { server: '127.0.0.1:7863', restServer: 'http://127.0.0.1:7861' };
 
@@ -67,5 +67,15 @@ describe('the context of a local daemon', () => {
     await writeContext('local', { ...addresses, token: 'kedge_a_b' });
     expect(await ensureLocalContext('c', { ...addresses, server: 'x:1' })).to.equal('kept');
     expect(await local()).to.include({ token: 'kedge_a_b', server: 'x:1' });
+  });
+
+  it('stays behind another one that the user chose, and the daemon can say so', async () => {
+    const store = await opened();
+    await started(store);
+    expect(await isLocalCurrent()).to.equal(true);
+    await writeContext('prod', { server: 'prod:1', token: 'kedge_a_b' });
+    expect(await started(store)).to.equal('kept');
+    expect((await readContexts()).current).to.equal('prod');
+    expect(await isLocalCurrent()).to.equal(false);
   });
 });

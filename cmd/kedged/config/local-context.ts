@@ -68,3 +68,9 @@ export async function ensureLocalContext(
     await writeContext(local, { ...known, ...addresses });
   return 'kept';
 }
+
+/** Whether commands without KEDGE_SERVER and KEDGE_TOKEN use the context of the local daemon. */
+export async function isLocalCurrent(): Promise<boolean> {
+  const { readContexts } = await stored();
+  return (await readContexts()).current === local;
+}
