@@ -12,4 +12,11 @@ describe('a cast file', () => {
         /^a\.yaml:1: .*alias.*; write the value itself instead of the alias$/i,
       );
   });
+
+  it('with a key that is the name of an inherited member of objects is refused like any unknown key', () => {
+    for (const key of ['constructor', 'toString', 'valueOf'])
+      expect(() => castItems(`${key}:\n  name: x\n`, 'a.yaml')).to.throw(
+        `"${key}" is not expected here`,
+      );
+  });
 });

@@ -24,7 +24,7 @@ export interface CastItem {
 }
 
 /** The kinds by the key of the short form: `service:`, for example, contains one service or a list of services. */
-const keyed: Readonly<Record<string, string>> = Object.fromEntries(
+const keyed: ReadonlyMap<string, string> = new Map(
   allKinds.map((kind) => [kind.kind.charAt(0).toLowerCase() + kind.kind.slice(1), kind.kind]),
 );
 
@@ -89,7 +89,7 @@ function mixedItems(at: (field: string) => string, list: unknown): CastItem[] {
     if (typeof kind === 'string' && kindSpelled(kind))
       return { kind, object, locate: (field) => at(`${path}.${field}`) };
     const [[key = '', inner] = []] = Object.entries(item);
-    const own = keyed[key];
+    const own = keyed.get(key);
     if (own === undefined || !isJsonObject(inner))
       throw refuse(at(path), 'must have a kind, such as kind: Volume');
     return { kind: own, object: inner, locate: (field) => at(`${path}.${key}.${field}`) };
@@ -125,11 +125,11 @@ function items(file: string, lines: LineCounter, document: Document): CastItem[]
     return [{ kind: String(kind), object, locate: at }];
   }
   return Object.entries(content).flatMap(([key, value]) => {
-    const kind = keyed[key];
+    const kind = keyed.get(key);
     if (kind === undefined)
       throw refuse(
         at(key),
-        `${JSON.stringify(key)} is not expected here${didYouMean(key, ['kind', ...Object.keys(keyed)]) || `; use kind: or one of ${Object.keys(keyed).join(', ')}`}`,
+        `${JSON.stringify(key)} is not expected here${didYouMean(key, ['kind', ...keyed.keys()]) || `; use kind: or one of ${[...keyed.keys()].join(', ')}`}`,
       );
     const node: unknown = root.get(key, true);
     const list = Array.isArray(value) ? value : [value];

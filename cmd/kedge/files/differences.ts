@@ -11,6 +11,11 @@ export interface Difference {
   readonly after?: unknown;
 }
 
+/** The value of a key; keys of the data may be names of inherited members, such as `constructor`. */
+function own(object: JsonObject, key: string): unknown {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
 /**
  * Returns the differences of two values. Objects are compared by key, and arrays of equal length by item. Anything else
  * is one difference, such as an added object or arrays of different length.
@@ -20,7 +25,7 @@ export function differences(before: unknown, after: unknown, path = ''): readonl
   if (isJsonObject(before) && isJsonObject(after)) {
     const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
     return [...keys].flatMap((key) =>
-      differences(before[key], after[key], path === '' ? key : `${path}.${key}`),
+      differences(own(before, key), own(after, key), path === '' ? key : `${path}.${key}`),
     );
   }
   if (Array.isArray(before) && Array.isArray(after) && before.length === after.length)
@@ -38,7 +43,7 @@ export function differences(before: unknown, after: unknown, path = ''): readonl
 export function valueAt(object: JsonObject, path: string): unknown {
   let at: unknown = object;
   for (const part of path.split(/[.[\]]+/).filter((word) => word !== ''))
-    at = Array.isArray(at) ? at[Number(part)] : isJsonObject(at) ? at[part] : undefined;
+    at = Array.isArray(at) ? at[Number(part)] : isJsonObject(at) ? own(at, part) : undefined;
   return at;
 }
 

@@ -52,6 +52,7 @@ describe('a misspelt word on the command line', function () {
     ],
     ['svc.io/zone', ''],
     ['tier', ''],
+    ['constructor', ''],
   ] as const)
     it(`${message === '' ? 'is not reported' : 'is reported'} for label ${key} of a node`, async () => {
       const [node] = (await daemon.ok('GET', '/v1/nodes')).items as { name: string }[];

@@ -167,6 +167,9 @@ describe('objects on the command line', function () {
     const piped = await finish('sh', ['-c', line], environment);
     expect(piped.stdout + piped.stderr).to.equal('secrets/piped created\n');
     expect(await run('secret reveal piped word')).to.equal('sesame\n');
+    expect(await run('secret reveal piped constructor', 6)).to.contain(
+      '"constructor" is not a key of the secret; use one of word',
+    );
     const typed = await run('create secret typed --from-literal word=sesame');
     expect(typed).to.contain('process list').and.not.contain('sesame');
     const wrong = await run('create secret wrong --from-literal sesame', 6);

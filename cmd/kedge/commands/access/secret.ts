@@ -21,11 +21,18 @@ async function reveal(word: string, key: string | undefined, { namespace }: Wher
       for (const [each, value] of Object.entries(data)) print(`${each}: ${value}`);
       return;
     }
-    const value = data[key];
-    if (value === undefined)
+    const value = Object.hasOwn(data, key) ? data[key] : undefined;
+    if (value === undefined) {
+      const keys = Object.keys(data);
+      const known =
+        keys.length === 0 ? `secrets/${name} contains no values` : `use one of ${keys.join(', ')}`;
       throw invalid([
-        { field: 'KEY', description: `"${key}" must be one of: ${Object.keys(data).join(', ')}` },
+        {
+          field: 'KEY',
+          description: `${JSON.stringify(key)} is not a key of the secret; ${known}`,
+        },
       ]);
+    }
     print(value);
   } finally {
     client.close();
