@@ -51,7 +51,7 @@ export function table(raw: readonly (readonly string[])[]): string {
       row
         .map((text, at) => {
           const padded = at === row.length - 1 ? text : text.padEnd((widths[at] ?? 0) + 3);
-          return index === 0 ? padded : padded.replace(text, coloured(text));
+          return index === 0 ? padded : padded.replace(text, () => coloured(text));
         })
         .join('')
         .trimEnd(),
