@@ -30,6 +30,8 @@ describe('a misspelt word on the command line', function () {
     ['get volume ledger', 4, 'An object of this name exists in another namespace: add -n prod'],
     ['get volume nothing-like-it', 4, 'Volume "default/nothing-like-it" does not exist'],
     ['get volumes -n prdo', 4, 'Did you mean prod?'],
+    ['events -n prdo', 4, 'Did you mean prod?'],
+    ['health -n prdo', 4, 'Did you mean prod?'],
     ['driver check nothing-like-it', 4, 'Storage classes: '],
     ['cast docs/examples/journl.yaml', 4, 'did you mean docs/examples/journal.yaml?'],
     ['gte volumes', 2, 'Did you mean kedge get?'],

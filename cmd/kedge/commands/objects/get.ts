@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type AnyKind, hasCode, StatusError } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import type { JsonObject } from 'kedge/rpc';
-import { allKinds, namespaces as namespaceKind } from '@kedge/controllers/kinds';
+import { allKinds } from '@kedge/controllers/kinds';
 import { emptyWorld, type World, worldOfNamespace } from '@kedge/controllers/cause';
 import { connect, listAll, methodFor } from '../../connection/api.js';
 import { apiReader } from '../../connection/api-reader.js';
@@ -23,6 +23,7 @@ import { causeIn } from '../../output/subjects.js';
 import { withExamples } from '../../program/examples.js';
 import { exitCodes } from '../../program/exit-codes.js';
 import { usageError } from '../../output/usage.js';
+import { requireNamespace } from './require-namespace.js';
 
 interface GetOptions {
   readonly namespace: string;
@@ -83,16 +84,6 @@ async function watchObjects(
     },
     interrupted.signal,
   );
-}
-
-/** Checks that a namespace exists: the lists of a missing one would be empty. @throws StatusError NotFound */
-async function requireNamespace(client: ApiClient, name: string): Promise<void> {
-  try {
-    await client.call(methodFor(namespaceKind, 'Get'), { name });
-  } catch (error) {
-    if (hasCode(error, 'NotFound')) throw error;
-    // The check only explains an empty result. Without it, for example without the right to it, the result is printed.
-  }
 }
 
 /** Lists the objects of some kinds. With `all`, kinds that the caller may not list are noted and skipped. */

@@ -11,6 +11,7 @@ import { GrowingTable } from '../../output/growing-table.js';
 import { age, note, print, table } from '../../output/output.js';
 import { withExamples } from '../../program/examples.js';
 import { usageError } from '../../output/usage.js';
+import { requireNamespace } from '../objects/require-namespace.js';
 
 interface EventsOptions {
   readonly namespace: string;
@@ -92,6 +93,8 @@ async function show(target: string | undefined, options: EventsOptions): Promise
     }
     const { items } = await client.resource(events).list(selection);
     const found = sorted(items as readonly unknown[] as readonly JsonObject[]);
+    if (found.length === 0 && !options.allNamespaces)
+      await requireNamespace(client, options.namespace);
     const now = Date.now();
     if (format !== 'table' && format !== 'wide')
       print(await render(events, found, format, { single: false, namespaces: false, now }));

@@ -3,8 +3,9 @@ import { isJsonObject, textOf } from 'kedge/rpc';
 import { connect } from '../../connection/api.js';
 import { noteStaleStates } from '../../connection/store-state.js';
 import { nameOf } from '../../connection/targets.js';
-import { print, table } from '../../output/output.js';
+import { note, print, table } from '../../output/output.js';
 import { withExamples } from '../../program/examples.js';
+import { requireNamespace } from '../objects/require-namespace.js';
 
 interface Where {
   readonly namespace: string;
@@ -25,7 +26,11 @@ async function health(word: string | undefined, { namespace }: Where): Promise<v
       `${Number(item.ready)}/${Number(item.wanted)}`,
       textOf(item, 'message'),
     ]);
-    print(table([['NAME', 'HEALTH', 'READY', 'MESSAGE'], ...rows]));
+    if (rows.length > 0) print(table([['NAME', 'HEALTH', 'READY', 'MESSAGE'], ...rows]));
+    else {
+      await requireNamespace(client, namespace);
+      note(`No services found in namespace ${namespace}.`);
+    }
     await noteStaleStates();
   } finally {
     client.close();
