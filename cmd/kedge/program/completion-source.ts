@@ -36,6 +36,7 @@ function sourceOfArgument(argument: Argument): Source {
 }
 
 const kindsByOption: Readonly<Record<string, readonly string[]>> = {
+  '--class': ['storageclass'],
   '--volume': ['volume'],
   '--storage-class': ['storageclass'],
   '--policy': ['policy'],

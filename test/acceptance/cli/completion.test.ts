@@ -74,6 +74,7 @@ describe('completion', function () {
       ],
       [['scale', ''], ['services']],
       [['explain', 'volume.acc'], ['volume.accessMode']],
+      [['admin', 'orphans', '--class', 'local-'], ['local-host']],
       [['auth', 'can-i', 'rev'], ['reveal']],
       [
         ['completion', ''],

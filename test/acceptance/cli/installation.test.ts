@@ -66,6 +66,8 @@ describe('the installation on the command line', function () {
   it('can-i refuses unknown verbs and resources instead of answering "no"', async () => {
     expect(await run('auth can-i delete volumes')).to.equal('yes\n');
     expect(await run('auth can-i serve noderequests')).to.equal('yes\n');
+    for (const resource of ['leases', 'reconcilerecords', 'effectrecords'])
+      expect(await run(`auth can-i update ${resource}`)).to.equal('yes\n');
     expect(await run('auth can-i delte volumes', 6)).to.contain('did you mean delete?');
     expect(await run('auth can-i delete volums', 6)).to.contain('did you mean volumes?');
     expect(await run('auth can-i delete', 2)).to.contain('--list');

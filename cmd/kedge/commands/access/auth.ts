@@ -24,6 +24,8 @@ const verbs = [
 const furtherResources = [
   ...['exec', 'logs', 'health', 'images', 'backups', 'keys'],
   ...['driverchecks', 'orphans', 'imports', 'storageroots', 'noderequests'],
+  // Of programs that use the store as controllers do.
+  ...['leases', 'reconcilerecords', 'effectrecords'],
 ];
 const resources = [...allKinds.map(({ plural }) => plural), ...furtherResources].sort();
 

@@ -20,7 +20,9 @@ async function scale(words: readonly string[], options: ScaleOptions): Promise<v
   const targets = objectsNamedBy(words);
   for (const { kind } of targets)
     if (kind.kind !== 'Service')
-      throw invalid([{ field: 'TYPE', description: `${kind.plural} can't be scaled` }]);
+      throw invalid([
+        { field: 'TYPE', description: `${kind.plural} can't be scaled; use service` },
+      ]);
   const client = await connect();
   try {
     await forEachTarget(targets, async (target) => {
