@@ -20,6 +20,7 @@ describe('an invalid command line names the remedy', () => {
   const cases: readonly (readonly [words: string, text: string])[] = [
     ['volume resize data --size 2Gi', 'Usage: kedge volume resize [options] <name> <size>'],
     ['scale service/web', 'Usage: kedge scale [options] <words...>'],
+    ['exec web-0 ls -l', 'Usage: kedge exec [options] <instance> -- <command...>'],
     ['resize data 2Gi', 'Did you mean kedge volume resize?'],
     ['resise data 2Gi', 'Did you mean kedge volume resize?'],
     ['volume delet data', 'Did you mean kedge context delete or kedge delete?'],

@@ -100,6 +100,7 @@ export function addExec(program: Command): void {
     .command('exec')
     .argument('<instance>', 'NAME or instance/NAME')
     .argument('<command...>', 'after --')
+    .usage('[options] <instance> -- <command...>')
     .description('run a command in a running instance; ends with its exit code')
     .option('-n, --namespace <name>', 'namespace', 'default')
     .option('-i, --stdin', 'pass standard input to the command')
