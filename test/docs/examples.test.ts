@@ -39,6 +39,8 @@ describe('examples in the documentation', function () {
       const code = `${blocks(text, 'ts').join('\n')}\nexport {};\n`;
       writeFileSync(join(folder, `example-${i}.ts`), code);
     });
+    const [whole = ''] = blocks(readFileSync(join(root, 'docs/guides/drivers.md'), 'utf8'), 'ts');
+    writeFileSync(join(folder, 'shelf.ts'), whole.slice(0, whole.indexOf('const root = ')));
     const compilerOptions = {
       target: 'es2022',
       lib: ['es2023', 'esnext.disposable'],
@@ -62,6 +64,31 @@ describe('examples in the documentation', function () {
       (_, i: string) => programs[Number(i)]?.name ?? '',
     );
     expect(named).to.equal('');
+  });
+
+  it('the driver of the guide, up to the end of createDriver, passes kedge driver test', () => {
+    const guide = readFileSync(join(root, 'docs/guides/drivers.md'), 'utf8').replaceAll('\n', ' ');
+    const [, args = ''] = /`kedge (driver test \.\/shelf\.js [^`]*)`/.exec(guide) ?? [];
+    const kedge = join(root, 'cmd/bin/kedge.mjs');
+    const { status, stdout, stderr } = spawnSync(process.execPath, [kedge, ...args.split(' ')], {
+      cwd: folder,
+      encoding: 'utf8',
+    });
+    expect(status, stdout + stderr).to.equal(0);
+    expect(stdout).to.match(/^\d\d passed, \d+ left out, 0 failed$/m);
+  });
+
+  it('kedge driver test names the module that can not be loaded, the cause and the remedy', () => {
+    writeFileSync(join(folder, 'typed.js'), 'export const createDriver: unknown = 1;\n');
+    for (const name of ['./missing.js', './typed.js']) {
+      const args = [join(root, 'cmd/bin/kedge.mjs'), 'driver', 'test', name];
+      const { status, stderr } = spawnSync(process.execPath, args, {
+        cwd: folder,
+        encoding: 'utf8',
+      });
+      expect(status, stderr).to.equal(6);
+      expect(stderr).to.contain(`NAME: ${name} can't be loaded (`).and.contain('compiled module');
+    }
   });
 
   programs.forEach(({ name, text }, i) => {

@@ -29,6 +29,20 @@ function pair(text: string, before: Readonly<Record<string, string>>): Record<st
   return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
 }
 
+/** Loads the module at a path. @throws StatusError InvalidArgument with the path, the cause and the remedy */
+async function loadModule(path: string): Promise<{ readonly createDriver?: unknown }> {
+  try {
+    return (await import(pathToFileURL(resolve(path)).href)) as { readonly createDriver?: unknown };
+  } catch (error) {
+    throw invalid([
+      {
+        field: 'NAME',
+        description: `${path} can't be loaded (${messageOf(error)}); use the path of a compiled module (.js) whose packages are installed beside it`,
+      },
+    ]);
+  }
+}
+
 /**
  * Returns a factory that creates a new driver instance at each call. Instances share the state of their module, such as
  * the order of the calls for one volume.
@@ -39,9 +53,7 @@ async function parentOf(
   settings: StorageSettings,
 ): Promise<() => Driver | Promise<Driver>> {
   if (isAbsolute(name) || name.startsWith('.')) {
-    const module = (await import(pathToFileURL(resolve(name)).href)) as {
-      readonly createDriver?: unknown;
-    };
+    const module = await loadModule(name);
     if (typeof module.createDriver !== 'function')
       throw invalid([
         { field: 'NAME', description: `${name} does not export a function createDriver` },
