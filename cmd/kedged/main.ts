@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { type EmbeddedStore, messageOf, StatusError, systemClock } from 'kedge';
 import { installation } from '../installation.js';
+import { addUsageHints } from '../kedge/program/usage-hints.js';
 import { version } from '../version.js';
 import {
   ownExampleDirectory,
@@ -137,13 +138,16 @@ async function recover(options: ConfigOptions): Promise<void> {
   }
 }
 
-const program = withSettings(new Command('kedged'))
+const program: Command = withSettings(new Command('kedged'))
   .description('The Kedge daemon: API, controllers and node agent in one process')
   .version(version)
   .option('--local', 'profile for one local user: bootstraps itself and stores a CLI context')
   .option('--check-config', 'print the effective configuration as a file, change nothing, and exit')
   .exitOverride()
-  .action((options: ConfigOptions) => serve(options));
+  .action((options: ConfigOptions, { args: [unknown] }: Command) => {
+    if (unknown !== undefined) program.error(`error: unknown command '${unknown}'`);
+    return serve(options);
+  });
 withSettings(
   program
     .command('recover-root')
@@ -151,6 +155,9 @@ withSettings(
 ).action((_options: ConfigOptions, command: Command) => recover(command.optsWithGlobals()));
 addDataCommands(program);
 addUpgradeCommand(program);
+addUsageHints(program);
+// Set after the commands, which would inherit it. A word that is no command reaches the action, whose error names it.
+program.allowExcessArguments();
 
 try {
   await program.parseAsync();

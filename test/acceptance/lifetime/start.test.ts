@@ -77,6 +77,18 @@ describe('npm start', function () {
     expect(result.stderr).not.to.match(/\/prom-client\//);
   });
 
+  it('names a word that is no command of kedged, and the command or the help that was meant', async () => {
+    for (const [words, told] of [
+      [['start'], /unknown command 'start'\nkedged --help lists the commands/],
+      [['recover_root'], /unknown command 'recover_root'\nDid you mean kedged recover-root\?/],
+      [['verify', 'a', 'b'], /too many arguments.*\n?.*Usage: kedged verify \[options\] \[file\]/],
+    ] as const) {
+      const result = await finish(process.execPath, ['cmd/bin/kedged.mjs', ...words]);
+      expect(result.code, words.join(' ')).to.equal(2);
+      expect(result.stderr).to.match(told);
+    }
+  });
+
   it('reports a port in use', async () => {
     const home = await mkdtemp(join(tmpdir(), 'kedge-port-'));
     const server = createServer();
