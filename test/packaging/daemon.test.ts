@@ -78,6 +78,10 @@ describe('the package of kedged', function () {
       const help = await run('kedge --help');
       const [, example = ''] = /^Example: kedge cast (.*)$/m.exec(help.stdout) ?? [];
       expect((await stat(example)).isFile(), example).to.equal(true);
+      const ofCast = await run('kedge cast --help');
+      const [, named = ''] = /kedge cast (\S+journal\.yaml)$/m.exec(ofCast.stdout) ?? [];
+      expect((await stat(named)).isFile(), ofCast.stdout).to.equal(true);
+      expect(ofCast.stdout).to.not.contain('docs/examples');
     } finally {
       child.kill('SIGTERM');
       await ended;

@@ -10,9 +10,10 @@ export interface Example {
 
 /** The examples as a part of a help text. */
 function helpOf(examples: readonly Example[]): string {
-  const { kedge } = installation();
+  const { kedge, examples: files } = installation();
   const lines = examples.map(
-    ({ line, about }) => `  # ${about}\n  ${line.replaceAll(/\bkedge /g, `${kedge} `)}`,
+    ({ line, about }) =>
+      `  # ${about}\n  ${line.replaceAll(/\bkedge /g, `${kedge} `).replaceAll('docs/examples', () => files)}`,
   );
   return `\nExamples:\n${lines.join('\n')}`;
 }

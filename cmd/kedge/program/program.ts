@@ -14,7 +14,7 @@ export function kedgeProgram(): Command {
     .version(version, '-V, --version', 'print the version of this program')
     .showSuggestionAfterError()
     .configureHelp({ sortSubcommands: true })
-    .addHelpText('after', `\nExample: ${kedge} cast ${examples}/journal.yaml`);
+    .addHelpText('after', `\nExample: ${kedge} cast ${examples}/settings.yaml`);
   for (const add of commands) add(root);
   addGroupExamples(root);
   addUsageHints(root);
