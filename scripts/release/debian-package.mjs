@@ -1,14 +1,6 @@
 // Builds kedge_<version>_<architecture>.deb: both programs as bundles, a systemd unit and the guides.
 import { execFileSync } from 'node:child_process';
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bundle } from './bundle.mjs';
@@ -39,6 +31,16 @@ Description: Services with their storage on one machine
 `;
 }
 
+/** The guides in the package. */
+const pages = ['operating.md', 'storage.md', 'workloads.md', 'access.md'];
+
+/** A page without the links that lead to files outside the package. */
+function alone(text) {
+  return text.replace(/\[([^\]]+)\]\((?!https?:)([^)#]*)(#[^)]*)?\)/g, (link, label, target) =>
+    target === '' || pages.includes(target) ? link : label,
+  );
+}
+
 function write(file, text, mode = 0o644) {
   writeFileSync(file, text, { mode });
 }
@@ -60,8 +62,8 @@ export async function debianPackage(folder, architecture) {
     write(join(at('lib/systemd/system'), 'kedged.service'), debian('kedged.service'));
     write(join(at('etc/kedge'), 'kedged.toml'), debian('kedged.toml'));
     const documents = at('usr/share/doc/kedge');
-    for (const page of ['operating', 'storage', 'access'])
-      cpSync(join(root, `docs/guides/${page}.md`), join(documents, `${page}.md`));
+    for (const page of pages)
+      write(join(documents, page), alone(readFileSync(join(root, 'docs/guides', page), 'utf8')));
     const licence = readFileSync(join(root, 'LICENSE'), 'utf8');
     write(join(documents, 'copyright'), `${licence}\n${'-'.repeat(80)}\n\n${licences}`);
     const meta = at('DEBIAN');

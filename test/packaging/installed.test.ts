@@ -105,7 +105,15 @@ describe('Kedge installed outside a checkout', function () {
       expect(statSync(join(lib, 'kedged/supervisor/supervise.sh')).mode & 0o111).to.not.equal(0);
       const scripts = readdirSync(join(root, 'controllers/agent/supervisor'));
       expect(readdirSync(join(lib, 'kedged/supervisor'))).to.have.members(scripts);
-      expect(existsSync(join(folder, 'usr/share/doc/kedge/copyright'))).to.equal(true);
+      const documents = join(folder, 'usr/share/doc/kedge');
+      expect(existsSync(join(documents, 'copyright'))).to.equal(true);
+      for (const page of readdirSync(documents).filter((name) => name.endsWith('.md'))) {
+        const text = readFileSync(join(documents, page), 'utf8');
+        for (const [, target = ''] of text.matchAll(/\]\((?!https?:|#)([^)#]+)/g))
+          expect(existsSync(join(documents, target)), `${page} links to ${target}`).to.equal(true);
+      }
+      // The unit and the settings name it.
+      expect(existsSync(join(documents, 'operating.md'))).to.equal(true);
     });
 
     it('works in the folder where it is unpacked', async () => {

@@ -10,7 +10,7 @@ function say(text: string): void {
 }
 
 const whileRunning =
-  'stop kedged first, which ends its workloads, or end it with SIGKILL, which leaves them running; or try the upgrade on a copy: kedge admin backup FILE, then kedged restore FILE --as-copy --data-directory DIRECTORY';
+  'stop kedged first, which ends its workloads, or end it with SIGKILL, which leaves them running (systemd starts it again at once); or try the upgrade on a copy: kedge admin backup FILE, then kedged restore FILE --as-copy --data-directory DIRECTORY';
 
 /**
  * Writes the built-in objects of this release, as the daemon does at every start. Returns the objects that were
