@@ -167,10 +167,8 @@ export class ContainerRuntime implements Runtime, Holders {
     if (!inspection) return { state: 'absent' };
     await withoutRestartPolicy(engine.containers, inspection, logger, signal);
     const requested = (await this.#records.stopAskedAt(id, found.run)) !== undefined;
-    const state = workloadState(inspection, found.run, this.#network.name, requested);
-    // An engine that did not answer the start recorded the error of its own stop. The start is repeated.
-    if (state.state === 'startFailed' && (await this.#records.unsettledRun(id)) === found.run)
-      return { state: 'absent' };
+    const seen = workloadState(inspection, found.run, this.#network.name, requested);
+    const state = await this.#starts.settledState(id, seen, inspection);
     if (state.state === 'exited') return this.#ends.of(id, found, inspection, state);
     if (state.state !== 'running') return state;
     return this.#ends.ofPrevious(id, await withLimits(engine, state, inspection, signal));

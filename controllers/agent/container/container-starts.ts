@@ -4,14 +4,14 @@ import type { WorkloadSpec, WorkloadState } from '../runtime/runtime.js';
 import { containerConfig } from './container-config.js';
 import type { ContainerRecords } from './container-records.js';
 import { isRunning } from './container-state.js';
-import type { EngineContainers } from './engine/engine-containers.js';
+import type { ContainerInspection, EngineContainers } from './engine/engine-containers.js';
 import { ImageError, type Images } from './images/images.js';
 import { propagationOf } from './mount-propagation.js';
 import type { ClusterNetwork } from './network/cluster-network.js';
 import { requireUnmoved } from './mounts/moved-source.js';
 import type { StuckStarts } from './outages/stuck-starts.js';
 import { joinsBridge } from './network/network-settings.js';
-import { isConnectionLoss, isUnsettled, type RunContainer } from './run-container.js';
+import { isConnectionLoss, isUnsettled, OtherMounts, type RunContainer } from './run-container.js';
 import { containerName, type FoundRun, type RunIdentity, runOf } from './run-identity.js';
 
 /** Time that a caller waits for a start. A longer start continues in the background. */
@@ -135,7 +135,9 @@ export class ContainerStarts {
       await records.settled(id, run);
       this.#attempts.delete(id);
     } catch (error) {
-      if (isUnsettled(error)) {
+      // The workload runs, and its mounts are not compared yet: see settledState.
+      const isUnknown = hasRun && !(error instanceof OtherMounts);
+      if (isUnknown || isUnsettled(error)) {
         this.#attempts.delete(id);
         throw error;
       }
@@ -149,6 +151,40 @@ export class ContainerStarts {
       });
       await records.settled(id, run);
     }
+  }
+
+  /**
+   * The state of a run that is not starting, also if the outcome of its start is not recorded, because this process or
+   * its connection to the engine ended. If its container runs then, its mounts are compared.
+   * @throws Error if the mounts can't be compared, or a container with other mounts can't be removed
+   */
+  async settledState(
+    id: string,
+    state: WorkloadState,
+    found: ContainerInspection,
+  ): Promise<WorkloadState> {
+    if (state.state !== 'running' && state.state !== 'startFailed') return state;
+    const { cluster, container, records } = this.#options;
+    const { run } = state;
+    // It is over: the container runs.
+    if (state.state === 'running') this.#late.delete(id);
+    if ((await records.unsettledRun(id)) !== run) return state;
+    // An engine that did not answer the start recorded the error of its own stop. The start is repeated.
+    if (state.state === 'startFailed') return { state: 'absent' };
+    let settled: WorkloadState = state;
+    try {
+      // File systems in memory have no source.
+      const mounts = found.mounts.filter(({ source }) => source !== '');
+      await container.requireMounts({ cluster, id, run }, mounts, found);
+    } catch (error) {
+      if (!(error instanceof OtherMounts)) throw error;
+      const attempt: Attempt = { state: 'startFailed', run, message: error.message };
+      this.#attempts.set(id, attempt);
+      settled = attempt;
+    }
+    // Without the record, the next observation compares the mounts again.
+    await records.settled(id, run).catch(() => undefined);
+    return settled;
   }
 
   /** Whether the container of a run exists. True if the engine does not answer. */

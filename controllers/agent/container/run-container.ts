@@ -7,8 +7,7 @@ import type { ContainerInspection, EngineContainers } from './engine/engine-cont
 import { isEngineError } from './engine/engine-error.js';
 import { killUnrecorded, UnrecordedProcesses } from './engine/unrecorded-processes.js';
 import { ImageError } from './images/images.js';
-import { unseenMount } from './mounts/unseen-mount.js';
-import type { WorkloadMount } from '../runtime/runtime.js';
+import { type ComparedMount, unseenMount } from './mounts/unseen-mount.js';
 import { containerName, engineLabels, type RunIdentity, runOf } from './run-identity.js';
 import {
   containerNameTaken,
@@ -28,6 +27,11 @@ export interface RunContainerOptions {
 /** A start whose outcome is unknown: the daemon or the engine may have been killed during it. */
 class UnsettledStart extends Error {
   override readonly name = 'UnsettledStart';
+}
+
+/** A container was removed after its start, because it has other mounts than this process. */
+export class OtherMounts extends Error {
+  override readonly name = 'OtherMounts';
 }
 
 /** Creates and starts the container of a run, also if an earlier process of the daemon began to. */
@@ -96,16 +100,24 @@ export class RunContainer {
 
   /**
    * Removes the started container of a run if it has other mounts than this process: its files would be on the disk of
-   * the node instead of the volume. @throws Error then; EngineError
+   * the node instead of the volume.
+   * @param known the container, if the caller has inspected it
+   * @throws OtherMounts once the container is removed; other errors leave it unknown whether the mounts differ
    */
-  async requireMounts(identity: RunIdentity, mounts: readonly WorkloadMount[]): Promise<void> {
+  async requireMounts(
+    identity: RunIdentity,
+    mounts: readonly ComparedMount[],
+    known?: ContainerInspection,
+  ): Promise<void> {
     const { containers, signal } = this.#options;
     const name = containerName(identity);
-    const unseen = await unseenMount(mounts, () => this.#own(name, identity));
+    const inspect = (): Promise<ContainerInspection | undefined> =>
+      known ? Promise.resolve(known) : this.#own(name, identity);
+    const unseen = await unseenMount(mounts, inspect);
     if (!unseen) return;
-    await containers.remove(name, signal, { force: true });
+    await containers.remove(known?.id ?? name, signal, { force: true });
     const { source, target } = unseen;
-    throw new Error(
+    throw new OtherMounts(
       `mount ${target}: ${mountUnseen.format({ source })}, because they run in different mount namespaces; remove PrivateTmp, PrivateMounts, ProtectSystem and similar options from the unit of kedged, or mount the data directory with propagation rshared if kedged runs in a container`,
     );
   }

@@ -67,6 +67,23 @@ describe('the mounts of a started container', () => {
     expect(await unseen(stacked)).to.equal(undefined);
   });
 
+  it('are compared also if a directory of the target is a link of the image', async () => {
+    const root = join(proc, '42/root');
+    await mkdir(join(root, 'run/deep'), { recursive: true });
+    await mkdir(join(root, 'var/lib'), { recursive: true });
+    await symlink('/run', join(root, 'var/run'));
+    await symlink('../../run/./deep', join(root, 'var/lib/app'));
+    for (const [target, place] of [
+      ['/var/run/data', '/run/data'],
+      ['/var/lib/app', '/run/deep'],
+    ] as const) {
+      const of = [{ source, target, readOnly: false }];
+      const otherIn = (table: string) => unseen(table, undefined, undefined, undefined, of);
+      expect(await otherIn(line('8:1', source, place)), target).to.equal(target);
+      expect(await otherIn(line('7:0', '/', place)), target).to.equal(undefined);
+    }
+  });
+
   it('are not compared if the process is another one, has ended, or does not show the mount', async () => {
     const below = files + line('8:1', source, '/data');
     expect(await unseen(below, '0::/user.slice')).to.equal(undefined);
