@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { systemClock } from 'kedge';
-import { FakeClock } from 'kedge/testing';
+import { eventually, FakeClock } from 'kedge/testing';
 import type { WorkloadState } from '../runtime/runtime.js';
 import { ContainerStarts, type ContainerStartsOptions } from './container-starts.js';
 import type { ContainerInspection } from './engine/engine-containers.js';
@@ -18,7 +18,10 @@ const spec = {
 } as const;
 
 interface Fakes {
+  readonly begin?: Error;
   readonly start?: Error;
+  /** Awaited for the image. */
+  readonly image?: Promise<string>;
   readonly requireMounts?: (...given: unknown[]) => Promise<void>;
   readonly lastRun?: () => Promise<number>;
   readonly clock?: FakeClock;
@@ -34,7 +37,8 @@ function startsWith(fakes: Fakes): ContainerStarts {
     ...{ clock: fakes.clock ?? systemClock, cluster: 'c', hostPortAddress: '', ownDirectories: [] },
     containers: { inspect: () => Promise.resolve(undefined) },
     records: {
-      begin: (_id: string, run: number) => Promise.resolve(void (last = run)),
+      begin: (_id: string, run: number) =>
+        fakes.begin ? Promise.reject(fakes.begin) : Promise.resolve(void (last = run)),
       settled: (_id: string, run: number) => Promise.resolve(void (fakes.settledRun = run)),
       lastRun: fakes.lastRun ?? (() => Promise.resolve(last)),
       unsettledRun: () =>
@@ -43,7 +47,7 @@ function startsWith(fakes: Fakes): ContainerStarts {
     container: { start: () => (start ? Promise.reject(start) : Promise.resolve()), requireMounts },
     stuck: { during: (_id: string, _run: number, work: () => Promise<void>) => work() },
     network: { name: 'n' },
-    images: { provide: () => Promise.resolve('sha256:1') },
+    images: { provide: () => fakes.image ?? Promise.resolve('sha256:1') },
     boot: () => Promise.resolve({ id: 'b' }),
     signal: new AbortController().signal,
   } as unknown as ContainerStartsOptions);
@@ -63,6 +67,29 @@ describe('a failed start whose container is gone', () => {
     const starts = startsWith({ start: new Error('no subnet') });
     await begin(starts);
     expect(starts.stateOf(id)).to.include({ message: 'no subnet', withoutContainer: true });
+  });
+});
+
+describe('a start whose run can not be recorded', () => {
+  it('is an error and no run, so that the next attempt has its number', async () => {
+    const fakes: Fakes = { begin: new Error('ENOSPC: no space left on device') };
+    const starts = startsWith(fakes);
+    expect(await begin(starts).then(() => '', String)).to.contain('ENOSPC');
+    expect(starts.stateOf(id)).to.equal(undefined);
+    expect(fakes.settledRun).to.equal(undefined);
+  });
+});
+
+describe('a start that is given up while it waits for its image', () => {
+  it('is neither a failure nor a run', async () => {
+    const fakes: Fakes = { image: new Promise(() => undefined) };
+    const starts = startsWith(fakes);
+    const begun = begin(starts);
+    await eventually('the wait for the image', () => starts.stateOf(id) !== undefined);
+    starts.giveUp(id);
+    await begun;
+    await eventually('its end', () => starts.stateOf(id) === undefined);
+    expect(fakes.settledRun).to.equal(undefined);
   });
 });
 
@@ -135,7 +162,7 @@ describe('a start on a node whose disk is slow', () => {
     expect(starts.stateOf(id)).to.include({ state: 'starting' });
     read(1);
     await over;
-    expect(starts.stateOf(id)).to.include({ run: 2, message: 'the workload is being stopped' });
+    expect(starts.stateOf(id)).to.equal(undefined);
   });
 
   it('is not in progress any more if its run can not be read', async () => {

@@ -36,6 +36,15 @@ export interface ContainerStartsOptions {
   readonly signal: AbortSignal;
 }
 
+/** The end of a start of a workload that is stopped meanwhile. */
+class GivenUp extends Error {
+  override readonly name = 'GivenUp';
+
+  constructor() {
+    super('the workload is being stopped');
+  }
+}
+
 type Attempt = Extract<WorkloadState, { state: 'starting' | 'startFailed' }>;
 
 /** Starts in progress, and failed starts that the engine has no record of. */
@@ -124,6 +133,7 @@ export class ContainerStarts {
     const { id } = spec;
     const { boot, cluster, records } = this.#options;
     this.#attempts.set(id, { state: 'starting', run });
+    let isRecorded = false;
     let hasRun = false;
     const onStarted = (): void => {
       hasRun = true;
@@ -131,13 +141,20 @@ export class ContainerStarts {
     try {
       // The run is recorded first, so that a container is on record even if this process is killed now.
       await records.begin(id, run, (await boot()).id);
+      isRecorded = true;
       await this.#run(spec, { cluster, id, run }, before, givenUp, onStarted);
       await records.settled(id, run);
       this.#attempts.delete(id);
     } catch (error) {
+      if (error instanceof GivenUp) {
+        // No failure, and no run: the next start has its number.
+        this.#attempts.delete(id);
+        return;
+      }
       // The workload runs, and its mounts are not compared yet: see settledState.
       const isUnknown = hasRun && !(error instanceof OtherMounts);
-      if (isUnknown || isUnsettled(error)) {
+      // The number of a run that is not recorded, such as on a full disk, is that of the next attempt.
+      if (!isRecorded || isUnknown || isUnsettled(error)) {
         this.#attempts.delete(id);
         throw error;
       }
@@ -250,7 +267,7 @@ export class ContainerStarts {
       propagation: propagations[index] ?? ('rprivate' as const),
     }));
     const plan = { spec, identity, image, network: network.name, hostPortAddress, mounts };
-    if (givenUp.aborted) throw new Error('the workload is being stopped');
+    if (givenUp.aborted) throw new GivenUp();
     const check = (): Promise<void> => requireUnmoved(mounts, ownDirectories);
     const same = before.filter(({ run }) => run === identity.run).map((found) => found.container);
     const begin = (): Promise<void> =>
@@ -267,7 +284,7 @@ export class ContainerStarts {
 async function orGivenUp<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let onAbort: () => void = () => undefined;
   const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(new Error('the workload is being stopped'));
+    onAbort = () => reject(new GivenUp());
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { once: true });
   });
