@@ -34,6 +34,30 @@ describe('the stop of a container', () => {
     expect(killed).to.deep.equal(['SIGQUIT', 'SIGKILL']);
   });
 
+  it('sends SIGKILL again at each call after it had no effect, because the engine may have refused it', async () => {
+    const clock = new FakeClock();
+    let killed = 0;
+    const containers = {
+      // A paused container.
+      kill: () => Promise.resolve(void (killed += 1)),
+    } as unknown as EngineContainers;
+    const records = {
+      stopAskedAt: () => Promise.resolve(undefined),
+      askedToStop: () => Promise.resolve(),
+    } as unknown as ContainerRecords;
+    const stops = new ContainerStops({ containers, records, clock });
+    const found = { id: 'c', name: 'web-0', stopSignal: 'SIGTERM' } as ContainerInspection;
+    const run = { cluster: 'k', id: 'u', run: 1 };
+    const { signal } = new AbortController();
+    await stops.advance(run, found, 0, signal);
+    await clock.advance(10_000);
+    for (const count of [2, 3]) {
+      const error = await stops.advance(run, found, 0, signal).then(() => '', String);
+      expect(error).to.contain('web-0');
+      expect(killed).to.equal(count);
+    }
+  });
+
   const refused = async (code: string): Promise<{ killed: string[]; error: unknown }> => {
     const killed: string[] = [];
     const containers = {

@@ -56,10 +56,13 @@ export class ContainerStops {
     const leftMs = stop.askedAt + graceMs - now;
     let next = stop;
     if (stop.killedAt !== undefined) {
-      if (now >= stop.killedAt + killMsMax)
+      if (now >= stop.killedAt + killMsMax) {
+        // Some engines refuse to signal a paused container. A later call finds it running.
+        await containers.kill(found.id, 'SIGKILL', signal).catch(() => false);
         throw new Error(
           `${containerUnkillable.format({ container: found.name })}; read the engine's log (journalctl -u docker), or restart the engine`,
         );
+      }
     } else if (leftMs <= 0) {
       await containers.kill(found.id, 'SIGKILL', signal);
       next = { ...stop, sent: 'SIGKILL', killedAt: now };
