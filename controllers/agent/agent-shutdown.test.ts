@@ -127,6 +127,11 @@ describe('the shutdown of the agent', () => {
     });
     await stopping;
   }
+  /** Lines about the teardown of volumes. */
+  const summaries = () =>
+    logger.lines
+      .filter(({ message }) => /teardown|torn down/.test(message))
+      .map(({ message, fields }) => ({ msg: message, ...fields }));
   const warnings = () =>
     logger.lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
 
@@ -159,5 +164,27 @@ describe('the shutdown of the agent', () => {
     await stop();
     expect(await attachments()).to.equal(1);
     expect(warnings()).to.include('a workload could not be stopped');
+  });
+
+  it('reports that all volumes stay attached while a workload without an instance may still run', async () => {
+    runtime.states.set('abandoned', { state: 'running', run: 1, pid: 2, startedAt: clock.now() });
+    const stopped = runtime.stop.bind(runtime);
+    runtime.stop = (id) =>
+      id === 'abandoned' ? Promise.reject(new Error('SIGKILL failed')) : stopped(id);
+    await stop();
+    expect(await attachments()).to.equal(1);
+    expect(summaries()).to.deep.equal([
+      { msg: 'Volume teardown incomplete', released: 0, total: 1 },
+    ]);
+  });
+
+  it('ends with its budget and the warning about volumes if a runtime does not answer', async () => {
+    runtime.stop = () => new Promise(() => undefined);
+    const begun = clock.monotonic();
+    await stop();
+    expect(clock.monotonic() - begun).to.be.within(20_000, 21_000);
+    expect(await attachments()).to.equal(1);
+    const spent = 'Shutdown budget spent before volume teardown; volumes stay attached';
+    expect(summaries()).to.deep.equal([{ msg: spent, total: 1 }]);
   });
 });

@@ -1,4 +1,4 @@
-import { type Clock, type Logger, type Manager, messageOf } from 'kedge';
+import { type Clock, type Logger, type Manager, messageOf, sleep, within } from 'kedge';
 import { type Instance, instances } from '../instance/kind.js';
 import type { AbandonedWorkloads } from './recovery/abandoned-workloads.js';
 import { type InstanceNotes, noted } from './instances/instance-notes.js';
@@ -7,6 +7,9 @@ import { isOver } from './instances/restart.js';
 import type { Runtime } from './runtime/runtime.js';
 import { claimOf, type VolumeManager } from './volumes/volume-manager.js';
 import type { WorkloadInputs } from './inputs/workload-inputs.js';
+
+/** Wait after the budget for workloads that are killed at its end, milliseconds. */
+const killMs = 250;
 
 /** Dependencies of {@link AgentShutdown}. */
 export interface AgentShutdownOptions {
@@ -32,25 +35,32 @@ export class AgentShutdown {
   /**
    * Stops the workloads of this node in parallel, including those without an instance, each with its grace period, or
    * with the budget if that is shorter. Then releases the volumes within the remaining budget, except those of
-   * workloads that may still run. Releases none if a workload without an instance may still run. Never rejects because
-   * a workload does not end.
+   * workloads that may still run. Releases none if a workload without an instance may still run. The log has the result
+   * in any case, also if the stop of a workload is not answered within the budget.
    */
   async run(budgetMs: number): Promise<void> {
-    const { clock, manager, node, volumeManager } = this.#options;
+    const { clock, logger, manager, node, volumeManager } = this.#options;
     const end = clock.monotonic() + budgetMs;
     const left = (): number => Math.max(0, end - clock.monotonic());
     const mine = manager
       .informer(instances)
       .lister.list()
       .filter((instance) => instance.node === node);
-    const busy = new Set<string>();
-    const [ended] = await Promise.all([
-      this.endAbandoned(left()),
+    const busy = new Set(mine.map(claimOf));
+    let mayRun = true;
+    const stops = Promise.all([
+      this.endAbandoned(left()).then((ended) => (mayRun = !ended)),
       ...mine.map(async (instance) => {
-        if (!(await this.#ends(instance, left()))) busy.add(claimOf(instance));
+        if (await this.#ends(instance, left)) busy.delete(claimOf(instance));
       }),
     ]);
-    if (ended) await volumeManager.tearDown(left(), busy);
+    // A runtime may not answer, such as an engine that hangs in a start.
+    const outcome = await within(stops, (over) => sleep(clock, left() + killMs, over));
+    if (outcome.type === 'failed') throw outcome.error;
+    const restMs = outcome.type === 'late' ? 0 : left();
+    if (!mayRun || restMs === 0) return volumeManager.tearDown(restMs, busy);
+    const total = volumeManager.heldHere().length;
+    logger.warn('Volume teardown incomplete', { released: 0, total });
   }
 
   /**
@@ -73,12 +83,12 @@ export class AgentShutdown {
    * Stops the workload of an instance, removes its files and writes that into its status. Returns false if the workload
    * may still run. A failure is logged; after the stop it keeps no volume attached.
    */
-  async #ends(instance: Instance, budgetMs: number): Promise<boolean> {
+  async #ends(instance: Instance, leftMs: () => number): Promise<boolean> {
     const { runtimes, logger } = this.#options;
-    const graceMs = Math.min(graceMsOf(instance), budgetMs);
     const warn = (message: string) => (error: unknown) =>
       logger.warn(message, { instance: claimOf(instance), error: messageOf(error) });
     try {
+      const graceMs = Math.min(graceMsOf(instance), leftMs());
       await runtimeOf(runtimes, instance)?.stop(instance.metadata.uid, graceMs);
     } catch (error) {
       warn('a workload could not be stopped')(error);
