@@ -11,7 +11,7 @@ import {
   seededRandom,
   StatusError,
 } from 'kedge';
-import { eventually, FakeClock, reachState, RecordingLogger } from 'kedge/testing';
+import { eventually, FakeClock, reachState, RecordingLogger, settle } from 'kedge/testing';
 import { configmaps } from '../configmap/kind.js';
 import { agentFinalizer } from '../instance/index.js';
 import { instances } from '../instance/kind.js';
@@ -164,6 +164,52 @@ describe('the shutdown of the agent', () => {
     await stop();
     expect(await attachments()).to.equal(1);
     expect(warnings()).to.include('a workload could not be stopped');
+  });
+
+  const instanceNow = async () =>
+    (await store.get(instances, { namespace: 'default', name: 's-0' }))!;
+  /** Ends the workload, and waits until a condition of its restart holds. */
+  async function restarts(what: string, holds: () => boolean): Promise<void> {
+    runtime.crash((await instanceNow()).metadata.uid, clock.now());
+    await eventually(what, async () => {
+      await clock.advance(1_000);
+      return holds();
+    });
+  }
+
+  it('stops a workload whose start is in progress', async () => {
+    let proceed: () => void = () => undefined;
+    runtime.startsWait = new Promise((resolve) => (proceed = resolve));
+    const { length } = runtime.starts;
+    await restarts('the start', () => runtime.starts.length > length);
+    let isOver = false;
+    const stopping = agent.stop(20_000).finally(() => (isOver = true));
+    // Longer than the controller waits for its reconciles.
+    await clock.advance(5_000);
+    proceed();
+    await eventually('the stop of the agent', async () => {
+      await clock.advance(100);
+      return isOver;
+    });
+    await stopping;
+    expect([...runtime.states.keys()]).to.deep.equal([]);
+    expect(await attachments()).to.equal(0);
+  });
+
+  it('starts no workload afterwards, also by a reconcile that continues', async () => {
+    let proceed: () => void = () => undefined;
+    const inputs = new Promise<'whole'>((resolve) => (proceed = () => resolve('whole')));
+    let isAsked = false;
+    dataFiles.remainsOf = () => {
+      isAsked = true;
+      return inputs;
+    };
+    await restarts('the check of the files', () => isAsked);
+    const { length } = runtime.starts;
+    await stop();
+    proceed();
+    await settle();
+    expect(runtime.starts).to.have.lengthOf(length);
   });
 
   it('reports that all volumes stay attached while a workload without an instance may still run', async () => {

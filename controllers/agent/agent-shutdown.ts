@@ -4,6 +4,7 @@ import type { AbandonedWorkloads } from './recovery/abandoned-workloads.js';
 import { type InstanceNotes, noted } from './instances/instance-notes.js';
 import { graceMsOf, runtimeOf } from './instances/instance-runtime.js';
 import { isOver } from './instances/restart.js';
+import type { WorkloadStarts } from './instances/workload-starts.js';
 import type { Runtime } from './runtime/runtime.js';
 import { claimOf, type VolumeManager } from './volumes/volume-manager.js';
 import type { WorkloadInputs } from './inputs/workload-inputs.js';
@@ -19,6 +20,7 @@ export interface AgentShutdownOptions {
   readonly volumeManager: VolumeManager;
   readonly notes: InstanceNotes;
   readonly inputs: WorkloadInputs;
+  readonly starts: WorkloadStarts;
   readonly abandoned: AbandonedWorkloads;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -84,10 +86,11 @@ export class AgentShutdown {
    * may still run. A failure is logged; after the stop it keeps no volume attached.
    */
   async #ends(instance: Instance, leftMs: () => number): Promise<boolean> {
-    const { runtimes, logger } = this.#options;
+    const { runtimes, logger, starts } = this.#options;
     const warn = (message: string) => (error: unknown) =>
       logger.warn(message, { instance: claimOf(instance), error: messageOf(error) });
     try {
+      await starts.begun(instance);
       const graceMs = Math.min(graceMsOf(instance), leftMs());
       await runtimeOf(runtimes, instance)?.stop(instance.metadata.uid, graceMs);
     } catch (error) {

@@ -161,6 +161,7 @@ export class Agent implements Runnable {
     const { clock } = this.#options;
     const end = clock.monotonic() + budgetMs;
     this.#runtimeWaits.close();
+    this.#starts.close();
     await this.#controller.stop(Math.min(1_000, budgetMs));
     await this.#shutdown.run(Math.max(0, end - clock.monotonic()));
     await this.#inputs.close();

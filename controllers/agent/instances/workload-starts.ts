@@ -28,10 +28,23 @@ export class WorkloadStarts {
   readonly #readyDelay: ReadyDelay;
   /** Number of probes of a starting workload, by instance uid. */
   readonly #probes = new Map<string, number>();
+  /** Starts in progress at the runtime, by instance uid. */
+  readonly #begun = new Map<string, Promise<void>>();
+  #isClosed = false;
 
   constructor(options: WorkloadStartsOptions) {
     this.#options = options;
     this.#readyDelay = new ReadyDelay(options.clock);
+  }
+
+  /** Begins no further starts: reconciles that a stop no longer awaits may continue. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** Waits for the start of an instance in progress at its runtime, so that a stop finds the workload. Never rejects. */
+  async begun({ metadata: { uid } }: Instance): Promise<void> {
+    await this.#begun.get(uid)?.catch(() => undefined);
   }
 
   /** Takes the next step of a start, or reports the awaited condition in the instance. */
@@ -80,6 +93,7 @@ export class WorkloadStarts {
       );
       return failed ? requeueAfter(failed.delayMs) : done();
     }
+    if (this.#isClosed) return done();
     const starting = noted('Ready', false, 'Starting', 'the workload is being started');
     await notes.note(instance, 'Starting', [volumesReady, starting], { mounts });
     const pinned = this.#options.pinnedImage(instance);
@@ -88,10 +102,16 @@ export class WorkloadStarts {
       mounts: [...binds, ...inputs.mounts],
       ...(pinned && { pinnedImage: pinned }),
     });
+    // No workload may start once those of the node are stopped.
+    if (this.#isClosed) return done();
+    const begun = runtime.start(spec);
+    this.#begun.set(uid, begun);
     try {
-      await runtime.start(spec);
+      await begun;
     } catch (error) {
-      return this.#noteFailed(instance, messageOf(error));
+      return await this.#noteFailed(instance, messageOf(error));
+    } finally {
+      this.#begun.delete(uid);
     }
     const state = await runtime.observe(uid);
     if (state.state === 'startFailed') return this.failed(instance, runtime, state);
