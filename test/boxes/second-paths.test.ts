@@ -200,7 +200,7 @@ for (const who of users)
     });
   });
 
-describe('the directory of a private path in the sandbox of root', function () {
+describe('a directory that is shown entry by entry in the sandbox of root', function () {
   this.timeout(60_000);
   let daemon: BoxDaemon;
 
@@ -212,35 +212,40 @@ describe('the directory of a private path in the sandbox of root', function () {
       hiddenDirectories: ['data', 'conf/tokens'].map((path) => join(base, path)),
     }));
     await mkdir(join(daemon.base, 'conf/tokens'), { recursive: true });
-    await writeFile(join(daemon.base, 'conf/other'), 'public\n');
+    await mkdir(join(daemon.base, 'plain'));
+    for (const folder of ['conf', 'plain'])
+      await writeFile(join(daemon.base, folder, 'other'), 'public\n');
   });
   afterEach(() => daemon.close());
 
-  /** What another user reads in the directory with this mode and group. */
-  async function read(mode: number, group: number): Promise<string> {
-    await chown(join(daemon.base, 'conf'), 0, group);
-    await chmod(join(daemon.base, 'conf'), mode);
-    const command = [
-      '/bin/sh',
-      '-c',
-      'cat "$1"; echo tried',
-      'sh',
-      join(daemon.base, 'conf/other'),
-    ];
-    await daemon.run(command, { user: '12345:23456' });
+  /** What another user reads in a directory with this mode and group. */
+  async function read(folder: string, mode: number, group: number): Promise<string> {
+    const path = join(daemon.base, folder);
+    await chown(path, 0, group);
+    await chmod(path, mode);
+    const command = ['/bin/sh', '-c', 'cat "$1"; echo tried', 'sh', join(path, 'other')];
+    const source = join(daemon.base, 'volume');
+    const mounts =
+      folder === 'plain' ? [{ source, target: join(path, 'volume'), readOnly: false }] : [];
+    await daemon.run(command, { user: '12345:23456', mounts });
     await eventually('the attempt', async () => (await daemon.log()).includes('tried'));
     return daemon.log();
   }
 
-  it('can be entered by those who can enter it on the host', async () => {
-    expect(await read(0o750, 23_456)).to.contain('public');
-  });
+  for (const [folder, why] of [
+    ['conf', 'that has a private path'],
+    ['plain', 'that lacks the directory of a volume'],
+  ] as const) {
+    it(`can be entered by those who can enter it on the host: one ${why}`, async () => {
+      expect(await read(folder, 0o750, 23_456)).to.contain('public');
+    });
 
-  it('can be entered by nobody else', async () => {
-    expect(await read(0o750, 0))
-      .to.contain('Permission denied')
-      .and.not.contain('public');
-  });
+    it(`can be entered by nobody else: one ${why}`, async () => {
+      expect(await read(folder, 0o750, 0))
+        .to.contain('Permission denied')
+        .and.not.contain('public');
+    });
+  }
 });
 
 for (const who of users)

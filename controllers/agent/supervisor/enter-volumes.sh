@@ -9,7 +9,8 @@
 # $name, $before, $inside, $parent, $part, $place, $line, $rights, $said and $searched, and the descriptors 3 and 5.
 
 # Makes directory $1 exist without writing to the host or a volume: the deepest directory that exists is
-# covered by a tmpfs that shows the same entries, unless it is ours already.
+# covered by a tmpfs that shows the same entries, unless it is ours already. It has the mode and the owner of that
+# directory, see find_rights.
 provide() {
   existing=$1
   while [ ! -d "$existing" ]; do existing=$(dirname "$existing"); done
@@ -24,8 +25,18 @@ provide() {
     fi
     ;;
   esac
-  own_directory "$existing" mode=0755 || fail "$said"
+  find_rights "$existing" || fail "$existing"
+  own_directory "$existing" "$rights" || own_directory "$existing" "$rights" ||
+    # Without its owner, which may not exist in the user namespace of a kedged in a container.
+    own_directory "$existing" "${rights%%,*}" || fail "$said"
   mkdir -p "$1"
+}
+
+# Sets $rights to options of mount for a tmpfs at directory $1: its mode and its owner, so that who can't enter it on the
+# host can't enter it here. All processes of an ordinary user's workload are of this user. Fails if it was removed.
+find_rights() {
+  rights=mode=0755
+  [ "$user" != 0 ] || rights=$(stat -c 'mode=0%a,uid=%u,gid=%g' "$1")
 }
 
 # Covers directory $1, a path without links, with a tmpfs that shows the same entries, unless it is ours already. Files of
@@ -81,9 +92,7 @@ own_private_directory() {
   for entry in "$parent"/*; do entries=$((entries + 1)); done
   set -f
   [ "$entries" -le 100 ] || return 0
-  # Who can't enter it on the host can't enter it here. All processes of an ordinary user's workload are of this user.
-  rights=mode=0755
-  [ "$user" != 0 ] || rights=$(stat -c 'mode=0%a,uid=%u,gid=%g' "$parent") || return 0
+  find_rights "$parent" || return 0
   own_directory "$parent" "$rights" || own_directory "$parent" "$rights" || own_directory "$parent" "$rights" || :
 }
 
