@@ -1,8 +1,10 @@
+import { truncateSync, watch } from 'node:fs';
 import {
   appendFile,
   mkdir,
   mkdtemp,
   readdir,
+  readFile,
   rm,
   stat,
   truncate,
@@ -65,16 +67,35 @@ describe('the log of a process', () => {
     expect(await until(2_999)).to.deep.equal(['one', 'two', 'three', 'four']);
   });
 
-  it('keeps its content, and has no incomplete rotated file, if it could not be copied', async () => {
+  it('keeps its content and its rotated files, and has no incomplete one, if it could not be copied', async () => {
     await truncate(file, 10 * 1024 * 1024 + 1);
+    const rotated = [1, 2, 3].map((n) => `${file}.${n}`);
+    for (const path of rotated) await writeFile(path, path);
     await mkdir(`${file}.copy`);
-    expect(await rotate(file).catch((e: unknown) => e)).to.be.an('error');
+    for (let attempt = 0; attempt < 3; attempt += 1)
+      expect(await rotate(file).catch((e: unknown) => e)).to.be.an('error');
     expect((await stat(file)).size).to.equal(10 * 1024 * 1024 + 1);
+    for (const path of rotated) expect(await readFile(path, 'utf8')).to.equal(path);
     await rm(`${file}.copy`, { recursive: true });
-    const names = (await readdir(folder)).toSorted();
-    expect(names).to.deep.equal(['output.log', 'output.log.times']);
     await rotate(file);
-    expect((await readdir(folder)).toSorted()).to.deep.equal(['output.log', 'output.log.1']);
+    expect(await readFile(`${file}.2`, 'utf8')).to.equal(`${file}.1`);
+    expect(await readFile(`${file}.3`, 'utf8')).to.equal(`${file}.2`);
+    expect((await readdir(folder)).toSorted()).to.deep.equal(
+      ['', '.1', '.2', '.3'].map((suffix) => `output.log${suffix}`),
+    );
+    expect((await stat(file)).size).to.equal(0);
+  });
+
+  it('is copied to a size that is known before, however fast its workload writes', async () => {
+    const mib = 1024 * 1024;
+    await truncate(file, 64 * mib);
+    const watcher = watch(folder, (_event, name) => {
+      if (name !== 'output.log.copy') return;
+      watcher.close();
+      truncateSync(file, 512 * mib);
+    });
+    await rotate(file);
+    expect((await stat(`${file}.1`)).size).to.be.within(64 * mib, 74 * mib);
     expect((await stat(file)).size).to.equal(0);
   });
 
