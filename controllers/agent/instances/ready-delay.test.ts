@@ -54,6 +54,9 @@ describe('the time until an instance is ready', () => {
     const was = { conditions: [ready], restartCount: 2, minReadySeconds: 60 };
     expect(delay.leftMs(instance(was), running(3))).to.equal(0);
     expect(delay.leftMs(instance(was), running(4))).to.equal(60_000);
+    // Runs that are no restarts.
+    const backoff = { failedPulls: 3, engineEnds: 2 };
+    expect(delay.leftMs(instance({ ...was, backoff }), running(8))).to.equal(0);
   });
 
   it('is not extended by a clock that was set back', async () => {

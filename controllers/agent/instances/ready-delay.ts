@@ -2,6 +2,7 @@ import { type Clock, findCondition } from 'kedge';
 import type { Instance } from '../../instance/kind.js';
 import { minReadySecondsDefault } from '../../service/kind.js';
 import type { WorkloadState } from '../runtime/runtime.js';
+import { restartsOf } from './restart.js';
 
 type Running = Extract<WorkloadState, { state: 'running' }>;
 
@@ -20,12 +21,12 @@ export class ReadyDelay {
 
   /** Milliseconds until the instance is ready; 0 if it is. A ready instance stays ready until its run ends. */
   leftMs(instance: Instance, { run, startedAt }: Running): number {
-    const { metadata, conditions, restartCount, minReadySeconds } = instance;
+    const { metadata, conditions, restartCount, backoff, minReadySeconds } = instance;
     const { uid } = metadata;
     const minMs = (minReadySeconds ?? minReadySecondsDefault) * 1_000;
     const isReady = findCondition(conditions, 'Ready')?.status === 'True';
-    const left =
-      isReady && restartCount === run - 1 ? 0 : this.#left(uid, { run, startedAt }, minMs);
+    const isSame = restartCount === restartsOf({ run }, backoff);
+    const left = isReady && isSame ? 0 : this.#left(uid, { run, startedAt }, minMs);
     if (left === 0) this.#seen.delete(uid);
     return left;
   }
