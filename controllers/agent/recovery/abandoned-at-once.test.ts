@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import {
+  type Logger,
   Manager,
   MemoryEngine,
   openStore,
@@ -8,6 +9,7 @@ import {
   silentLogger,
   systemClock,
 } from 'kedge';
+import { RecordingLogger } from 'kedge/testing';
 import { instances } from '../../instance/kind.js';
 import { PlayedRuntime } from '../../testing/played-runtime.js';
 import { AbandonedWaits } from './abandoned-waits.js';
@@ -33,8 +35,8 @@ describe('workloads whose instance is not known to the agent', () => {
     runtime.states.set(uid, { state: 'running', run: 1, pid: 1, startedAt: 0 });
     return uid;
   };
-  const abandonedOf = (runtime: PlayedRuntime): AbandonedWorkloads =>
-    new AbandonedWorkloads({ store, node: 'n', runtimes: [runtime], logger: silentLogger });
+  const abandonedOf = (runtime: PlayedRuntime, logger: Logger = silentLogger): AbandonedWorkloads =>
+    new AbandonedWorkloads({ store, node: 'n', runtimes: [runtime], logger });
 
   it('are stopped when the instance is on another node, and not when it is on this one', async () => {
     const runtime = new PlayedRuntime();
@@ -42,6 +44,36 @@ describe('workloads whose instance is not known to the agent', () => {
     await start(runtime, 'away', 'm');
     await abandonedOf(runtime).requestStop(() => false);
     expect(await runtime.workloads()).to.deep.equal([here]);
+  });
+
+  it('delay no other workload once they have ended, also if they can not be removed, which is logged once', async () => {
+    const runtime = new PlayedRuntime();
+    const uid = await start(runtime, 'away', 'm');
+    // The removal fails, so that the runtime still has it.
+    runtime.workloads = () => Promise.resolve([uid]);
+    runtime.removalsFail = 'its directory is busy';
+    const logger = new RecordingLogger();
+    const abandoned = abandonedOf(runtime, logger);
+    for (let call = 0; call < 3; call += 1)
+      expect(await abandoned.requestStop(() => false)).to.deep.equal({ type: 'gone' });
+    expect(logger.lines.map(({ message }) => message)).to.deep.equal([
+      'a workload without an instance on this node is stopped',
+      'a workload without an instance has ended, and remains',
+    ]);
+  });
+
+  it('are stopped also if the stop of another one fails, which is an error', async () => {
+    const runtime = new PlayedRuntime();
+    const stuck = await start(runtime, 'stuck', 'm');
+    await start(runtime, 'away', 'm');
+    const requested = runtime.requestStop.bind(runtime);
+    runtime.requestStop = (id, graceMs) =>
+      id === stuck ? Promise.reject(new Error('survives SIGKILL')) : requested(id, graceMs);
+    const error = await abandonedOf(runtime)
+      .requestStop(() => false)
+      .catch(String);
+    expect(error).to.equal('Error: survives SIGKILL');
+    expect(await runtime.workloads()).to.deep.equal([stuck]);
   });
 
   it('are not stopped if they were started during the check', async () => {

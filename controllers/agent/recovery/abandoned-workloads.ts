@@ -24,24 +24,33 @@ const graceMs = 30_000;
  */
 export class AbandonedWorkloads {
   readonly #options: AbandonedWorkloadsOptions;
+  /** Workloads that have ended and whose failed removal was logged. */
+  readonly #remaining = new Set<string>();
 
   constructor(options: AbandonedWorkloadsOptions) {
     this.#options = options;
   }
 
   /**
-   * Requests the stop of these workloads without waiting, and removes those that have ended.
+   * Requests the stop of these workloads without waiting, and removes those that have ended. A failed removal is logged
+   * once and retried by the next call: the workload uses no volume any more.
    * @param isKnown whether an instance of this node is known by its uid; other uids are looked up in the store
-   * @throws Error if a workload survives SIGKILL
+   * @throws Error if a workload survives SIGKILL, after the stops of all were requested
    */
   async requestStop(isKnown: (uid: string) => boolean): Promise<StopProgress> {
     let checkInMs = Infinity;
+    const failures: unknown[] = [];
     for (const { runtime, id } of await this.#find(isKnown)) {
-      this.#options.logger.warn('a workload without an instance on this node is stopped', { id });
-      const progress = await runtime.requestStop(id, graceMs);
-      if (progress.type === 'gone') await runtime.remove(id);
-      else checkInMs = Math.min(checkInMs, progress.checkInMs);
+      this.#reportStop(id);
+      try {
+        const progress = await runtime.requestStop(id, graceMs);
+        if (progress.type === 'gone') await this.#remove({ runtime, id });
+        else checkInMs = Math.min(checkInMs, progress.checkInMs);
+      } catch (error) {
+        failures.push(error);
+      }
     }
+    if (failures.length > 0) throw failures[0];
     return checkInMs === Infinity ? { type: 'gone' } : { type: 'stopping', checkInMs };
   }
 
@@ -55,17 +64,29 @@ export class AbandonedWorkloads {
     const abandoned = await this.#find(() => false);
     await Promise.all(
       abandoned.map(async ({ runtime, id }) => {
-        this.#options.logger.warn('a workload without an instance on this node is stopped', { id });
+        this.#reportStop(id);
         await runtime.stop(id, Math.min(graceMs, budgetMs));
-        // It uses no volume any more. The next start removes it.
-        await runtime.remove(id).catch((error: unknown) =>
-          this.#options.logger.warn('a workload without an instance has ended, and remains', {
-            id,
-            error: messageOf(error),
-          }),
-        );
+        await this.#remove({ runtime, id });
       }),
     );
+  }
+
+  #reportStop(id: string): void {
+    if (this.#remaining.has(id)) return;
+    this.#options.logger.warn('a workload without an instance on this node is stopped', { id });
+  }
+
+  /** Removes a workload that has ended. It uses no volume any more, so that a failure must not delay others. */
+  async #remove({ runtime, id }: Abandoned): Promise<void> {
+    try {
+      await runtime.remove(id);
+      this.#remaining.delete(id);
+    } catch (error) {
+      if (this.#remaining.has(id)) return;
+      this.#remaining.add(id);
+      const message = 'a workload without an instance has ended, and remains';
+      this.#options.logger.warn(message, { id, error: messageOf(error) });
+    }
   }
 
   /**
