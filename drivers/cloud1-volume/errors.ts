@@ -87,6 +87,16 @@ export const cloud1Errors: readonly ErrorRow[] = [
     example: error(422, 'unprocessable_entity', 'Attachment not found'),
   },
   {
+    // DigitalOcean always sends an id: this is the answer of a proxy, and does not mean that the volume is gone.
+    status: [404, 410],
+    code: [''],
+    kind: 'Unavailable',
+    remedy:
+      'this is no answer of DigitalOcean: check the endpoint of [drivers.cloud1-volume] and proxies',
+    source: 'digitalocean/openapi: response not_found has an id',
+    example: error(404, '', ''),
+  },
+  {
     status: [404],
     kind: 'NotFound',
     source: 'digitalocean/openapi: response not_found',

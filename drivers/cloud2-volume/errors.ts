@@ -14,8 +14,8 @@ const error = (status: number, code: string, message: string): ErrorRow['example
 });
 
 /**
- * The refusals of Hetzner Cloud by `error.code` and message; the first matching row decides. No row has a status,
- * because statuses are not documented for all codes.
+ * The refusals of Hetzner Cloud by `error.code` and message; the first matching row decides. Rows with a code have no
+ * status, because statuses are not documented for all codes.
  */
 export const cloud2Errors: readonly ErrorRow[] = [
   {
@@ -140,6 +140,16 @@ export const cloud2Errors: readonly ErrorRow[] = [
     kind: 'Unavailable',
     source: 'docs.hetzner.cloud, Errors',
     example: error(503, 'maintenance', 'cannot perform operation due to maintenance'),
+  },
+  {
+    // Hetzner Cloud always sends a code: this is the answer of a proxy, and does not mean that the volume is gone.
+    status: [404, 410],
+    code: [''],
+    kind: 'Unavailable',
+    remedy:
+      'this is no answer of Hetzner Cloud: check the endpoint of [drivers.cloud2-volume] and proxies',
+    source: 'docs.hetzner.cloud, Errors: each error has a code',
+    example: error(404, '', ''),
   },
   {
     code: ['service_error', 'server_error', 'bad_gateway', 'timeout', 'unknown_error'],
