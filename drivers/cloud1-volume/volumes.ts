@@ -115,8 +115,9 @@ export class Cloud1Volumes {
     };
     const earlier = await operations.get('provision');
     await operations.set('provision', `create ${this.#client.clock.now()}`);
+    let made: CloudVolume;
     try {
-      return await this.#created(request, await this.api.createVolume(callerOf(request), whole));
+      made = await this.api.createVolume(callerOf(request), whole);
     } catch (thrown) {
       const error = DriverError.from(thrown);
       if (error.kind === 'AlreadyExists') {
@@ -131,6 +132,7 @@ export class Cloud1Volumes {
       }
       throw error;
     }
+    return this.#created(request, made);
   }
 
   async #created({ operations }: CallContext, volume: CloudVolume): Promise<CloudVolume> {

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type Driver, isPending } from '@kedge/driver-sdk';
+import { type Driver, isPending, type Operations } from '@kedge/driver-sdk';
 import { specifiedScopes } from '../cloud1/machine.js';
 import { ask } from '../core/client.js';
 import type { Fault } from '../core/faults.js';
@@ -265,5 +265,25 @@ describe('cloud1-volume', () => {
       await cloud.over(() => one.driver.delete({ ...one.request(), handle: undefined }));
       expect(await one.operations.get('delete')).to.equal(undefined);
     }
+  });
+
+  it('a creation whose record could not be removed keeps it: lists may not show the volume yet', async () => {
+    const one = volume();
+    let failures = 1;
+    const operations: Operations = {
+      get: (kind) => one.operations.get(kind),
+      set: (kind, id) => one.operations.set(kind, id),
+      clear: (kind) => {
+        failures -= 1;
+        return failures < 0
+          ? one.operations.clear(kind)
+          : Promise.reject(new Error('the store does not answer'));
+      },
+    };
+    const { handle: _, ...request } = one.request();
+    const asked = { sizeBytes: 1n, accessMode: 'ReadWriteOnce', topology: {} } as const;
+    await refusalOf(Promise.resolve(driver.provision({ ...request, ...asked, operations })));
+    expect(await existing('volume')).to.have.length(1);
+    expect(await one.operations.get('provision')).to.match(/^create \d+$/);
   });
 });
