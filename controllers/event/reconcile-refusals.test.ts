@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import {
   done,
   type Event,
+  fail,
   type Manager,
   type ObjectStore,
   type Request,
@@ -12,6 +13,8 @@ import {
   StatusError,
 } from 'kedge';
 import { eventually, settle } from 'kedge/testing';
+import { DriverError } from '@kedge/driver-sdk';
+import { callAgain } from '../provisioned/retries.js';
 import { StorageWorld } from '../testing/storage-world.js';
 import { type Volume, volumes } from '../volume/kind.js';
 import { events } from './kind.js';
@@ -118,10 +121,10 @@ describe('a reconcile of a volume that is refused', () => {
     expect(event?.message.length).to.be.lessThan(1_200);
   });
 
-  it('is counted for 4,096 objects at a time, and for others once these have ended', async () => {
-    const refused = new StatusError({ code: 'NotFound', reason: 'Gone', message: 'm' });
-    let result: Result = retry(refused);
-    const { store, clock } = world;
+  const refused = new StatusError({ code: 'NotFound', reason: 'Gone', message: 'm' });
+  let result: Result;
+  /** Runs a reconciler of objects that exist, by a new process. Each run has the present `result`. */
+  const started = (store: ObjectStore = world.store): ((name: string) => Promise<Result>) => {
     const metadata = { resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' };
     const get = (key: string): Volume =>
       ({
@@ -129,6 +132,7 @@ describe('a reconcile of a volume that is refused', () => {
         name: key.split('/')[1],
         metadata: { ...metadata, uid: key },
       }) as Volume;
+    const { clock } = world;
     const reconcile = reportingRefusals(
       {
         ...{ store, clock, logger: silentLogger, source: 'test', kind: volumes },
@@ -136,7 +140,12 @@ describe('a reconcile of a volume that is refused', () => {
       },
       () => Promise.resolve(result),
     );
-    const run = (name: string) => reconcile({ key: { namespace: 'default', name } } as Request);
+    return (name) => reconcile({ key: { namespace: 'default', name } } as Request);
+  };
+
+  it('is counted for 4,096 objects at a time, and for others once these have ended', async () => {
+    result = retry(refused);
+    const run = started();
     for (let index = 0; index < 4_096; index += 1) await run(`many-${index}`);
     for (let times = 0; times < 5; times += 1) await run('late');
     await settle();
@@ -147,5 +156,57 @@ describe('a reconcile of a volume that is refused', () => {
     for (let times = 0; times < 3; times += 1) await run('late');
     await settle();
     expect(await reasons()).to.deep.equal(['Warning ReconcileRefused']);
+  });
+
+  const ended = ['Warning ReconcileRefused', 'Normal Reconciled'];
+
+  for (const [what, end] of [
+    ['its driver fails', callAgain(new DriverError('Timeout', 'no answer'), 1_000)],
+    ['it fails permanently', fail('PermissionDenied', 'forbidden')],
+  ] as const)
+    it(`ends also with a run whose report is written because ${what}`, async () => {
+      const run = started();
+      result = retry(refused);
+      for (let times = 0; times < 3; times += 1) await run('v');
+      await settle();
+      result = retry(new Error('an engine'));
+      await run('v');
+      await settle();
+      expect(await reasons()).to.deep.equal(ended.slice(0, 1));
+      await world.clock.advance(1_000);
+      result = end;
+      await run('v');
+      await settle();
+      expect(await reasons()).to.deep.equal(ended);
+    });
+
+  it('ends after a restart also if the events could not be read at first', async () => {
+    result = retry(refused);
+    const earlier = started();
+    for (let times = 0; times < 3; times += 1) await earlier('v');
+    await settle();
+    await world.clock.advance(1_000);
+    let reads = 0;
+    const silent = new StatusError({ code: 'Unavailable', reason: 'Silent', message: 'no answer' });
+    const store = new Proxy<ObjectStore>(world.store, {
+      get: (target, property): unknown => {
+        const value: unknown = Reflect.get(target, property);
+        if (typeof value !== 'function') return value;
+        if (property !== 'list') return value.bind(target);
+        return (...given: Parameters<ObjectStore['list']>) => {
+          reads += 1;
+          return reads === 1 ? Promise.reject(silent) : target.list(...given);
+        };
+      },
+    });
+    const run = started(store);
+    result = done();
+    for (let times = 0; times < 3; times += 1) await run('v');
+    await settle();
+    expect([reads, await reasons()]).to.deep.equal([1, ended.slice(0, 1)]);
+    await world.clock.advance(5_000);
+    for (let times = 0; times < 3; times += 1) await run('v');
+    await settle();
+    expect([reads, await reasons()]).to.deep.equal([2, ended]);
   });
 });

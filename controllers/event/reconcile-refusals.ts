@@ -16,6 +16,7 @@ import {
   type StatusCode,
   StatusError,
 } from 'kedge';
+import { DriverError } from '@kedge/driver-sdk';
 import { mask } from '../messages/mask.js';
 import type { Reason } from '../reasons/index.js';
 import { eventTtlMs } from './admission.js';
@@ -27,6 +28,8 @@ const reportedFrom = 3;
 const countedMax = 4_096;
 /** Longest refusal in a message, in characters. */
 const shownMax = 1_000;
+/** Time until the events of an earlier process are read again after a failure, milliseconds. */
+const readAgainMs = 5_000;
 /** Codes of failures that are no refusal: conflicts, ended runs, and a store that does not answer. */
 const passing: ReadonlySet<StatusCode> = new Set([
   'Aborted',
@@ -71,6 +74,8 @@ class Refusals<T extends ApiObject> {
   readonly #counts = new Map<string, Count>();
   /** Uids of the objects about which an earlier process recorded a refusal last. */
   #earlier: Promise<Set<string>> | undefined;
+  /** The monotonic time of the last failure to read them; undefined without one. */
+  #unreadAt: number | undefined;
 
   constructor(options: RefusalOptions<T>) {
     this.#options = options;
@@ -83,9 +88,12 @@ class Refusals<T extends ApiObject> {
     });
   }
 
-  /** Handles the end of a run. Never throws. @param error undefined if the run succeeded */
+  /** Handles the end of a run. Never throws. @param error undefined if nothing was refused */
   ended(key: string, error: unknown): void {
-    this.#earlier ??= this.#readEarlier();
+    const isAgain =
+      this.#unreadAt !== undefined &&
+      this.#options.clock.monotonic() - this.#unreadAt >= readAgainMs;
+    if (!this.#earlier || isAgain) this.#earlier = this.#readEarlier();
     const object = this.#lister.get(key);
     if (!object) {
       this.#counts.delete(key);
@@ -113,14 +121,21 @@ class Refusals<T extends ApiObject> {
     const about = { kind: kind.kind, object };
     const reconcile = `the reconcile by the ${source}`;
     if (!refusal)
-      return this.#recorder.record(about, 'Normal', recovered, `${reconcile} succeeds again`);
+      return this.#recorder.record(
+        about,
+        'Normal',
+        recovered,
+        `${reconcile} is not refused any more`,
+      );
     const { code, message } = refusal;
     const text = `${reconcile} is refused (${code}) and retried automatically: ${shownRefusal(message)}`;
     this.#recorder.record(about, 'Warning', refused, text);
   }
 
   async #readEarlier(): Promise<Set<string>> {
-    const { store, source, logger } = this.#options;
+    const { store, source, logger, clock } = this.#options;
+    const isFirst = this.#unreadAt === undefined;
+    this.#unreadAt = undefined;
     const last = new Map<string, { readonly at: string; readonly reason: string }>();
     try {
       const { items } = await store.list(events, {
@@ -129,20 +144,30 @@ class Refusals<T extends ApiObject> {
       for (const { regarding, reason, lastSeenAt: at } of items)
         if (at >= (last.get(regarding.uid)?.at ?? '')) last.set(regarding.uid, { at, reason });
     } catch (error) {
-      const message =
-        "events of refused reconciles can't be read; those of an earlier process stay until they expire";
+      const message = "events of refused reconciles can't be read";
       const fields = { source, error: messageOf(error) };
-      // A server of an earlier release does not permit it to a node.
-      if (hasCode(error, 'PermissionDenied')) logger.debug(message, fields);
-      else logger.warn(message, fields);
+      // A server of an earlier release does not permit it to a node: they stay until they expire.
+      const isPermitted = !hasCode(error, 'PermissionDenied');
+      if (isPermitted) this.#unreadAt = clock.monotonic();
+      if (isPermitted && isFirst) logger.warn(`${message}; they are read again`, fields);
+      else logger.debug(message, fields);
     }
     return new Set([...last].flatMap(([uid, { reason }]) => (reason === refused ? [uid] : [])));
   }
 }
 
 /**
+ * Whether nothing was refused to a run: a refused write throws. A failed driver call is returned once it is in the status,
+ * and so is a permanent failure.
+ */
+function isUnrefused(result: Result): boolean {
+  if (result.type !== 'retry') return true;
+  return result.error instanceof StatusError && result.error.cause instanceof DriverError;
+}
+
+/**
  * Wraps a reconciler: from the third refusal of an object in a row, records the refusal as a Warning event of the
- * object, and a Normal one when a run succeeds again, also after a restart. A refusal is a StatusError other than Aborted,
+ * object, and a Normal one once a run is not refused, also after a restart. A refusal is a StatusError other than Aborted,
  * Unavailable, DeadlineExceeded and Cancelled. It counts for at most 4,096 objects at a time. The result is unchanged.
  */
 export function reportingRefusals<T extends ApiObject, C extends Request>(
@@ -159,9 +184,8 @@ export function reportingRefusals<T extends ApiObject, C extends Request>(
       refusals.ended(key, error);
       throw error;
     }
-    // A permanent failure is in the status of its object.
-    if (result.type !== 'fail')
-      refusals.ended(key, result.type === 'retry' ? result.error : undefined);
+    const error = result.type === 'retry' ? result.error : undefined;
+    refusals.ended(key, isUnrefused(result) ? undefined : error);
     return result;
   };
 }

@@ -14,7 +14,7 @@ export const settledReasons = {
   OwnerBack: settled('the service of the volume exists again'),
   Provisioned: settled('the driver provisioned the volume'),
   Ready: settled('the snapshot can be restored'),
-  Reconciled: settled('the reconcile of the object succeeds again after it was refused'),
+  Reconciled: settled('the reconcile of the object is not refused any more'),
   Rechecking: settled('the provisioning of a Failed volume is retried'),
   Resized: settled('the volume has the requested size'),
   Retried: settled('a retry of the object was requested'),
