@@ -1,5 +1,14 @@
-import { type DriverError, type DriverErrorKind, errorClasses } from '@kedge/driver-sdk';
-import { credentialAbsent, operationUnobserved } from '@kedge/driver-sdk/messages';
+import {
+  credentialForms,
+  type DriverError,
+  type DriverErrorKind,
+  errorClasses,
+} from '@kedge/driver-sdk';
+import {
+  credentialAbsent,
+  operationUnobserved,
+  parameterRefused,
+} from '@kedge/driver-sdk/messages';
 import { inputMessages } from '../messages/inputs.js';
 import type { ControllerPolicy } from '../policy/policy.js';
 import type { VolumeEvent } from '../volume/states/phases.js';
@@ -37,14 +46,24 @@ export interface Answer {
 const { missing, keyMissing, keyEmpty } = inputMessages.secret;
 const withoutSecret = [missing, keyMissing, keyEmpty];
 
+/** The parameters with credentials of the built-in drivers. A driver that refuses one sends nothing to its provider. */
+const credentialKeys: ReadonlySet<string> = new Set(
+  Object.values(credentialForms).flatMap(({ keys }) => keys),
+);
+
 /**
- * Whether a call had no valid credential: there was none to send it with, because the class has none or a secret lacks
- * it, or the one of the node had ended and was refused. The call did nothing, and says nothing about earlier ones. It is
- * repeated, but a node without a metadata service never has a credential.
+ * Whether a call had no valid credential: there was none to send it with, because the class has none, a secret lacks it
+ * or the driver can't read it, or the one of the node had ended and was refused. The call did nothing, and says nothing
+ * about earlier ones. It is repeated, but a node without a metadata service never has a credential.
  */
 export function hasNoCredential({ outcome, message }: Answer): boolean {
-  if (outcome === 'InvalidParameters') return withoutSecret.some((form) => form.isIn(message));
-  return outcome === 'Unavailable' && credentialAbsent.isIn(message);
+  if (outcome !== 'InvalidParameters')
+    return outcome === 'Unavailable' && credentialAbsent.isIn(message);
+  const refused = parameterRefused.readAll(message);
+  return (
+    refused.some(({ key }) => credentialKeys.has(key)) ||
+    withoutSecret.some((form) => form.isIn(message))
+  );
 }
 
 /** Whether a call ended because of its credential, so that its answer says nothing about an earlier call. */

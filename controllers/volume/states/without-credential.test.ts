@@ -9,6 +9,14 @@ import { isDeletionUnderWay } from './deletion-report.js';
 const key = { namespace: 'default', name: 'v' };
 const hour = 3_600_000;
 
+/** Refusals of parameters without which a driver sends nothing. */
+const unfit = [
+  'parameter apiToken: secret default/s does not exist; create it',
+  'parameter apiToken: the class has no token; set apiToken to a secret reference',
+  'parameter accessKeyId: is required with secretAccessKey; set both',
+  'parameter credentialsJSON: the value is not JSON; set it to a secret reference',
+];
+
 /** Answers that do not show the outcome of an earlier call. */
 const kinds = [
   'Unavailable',
@@ -97,13 +105,17 @@ describe('a volume whose calls get no credential', () => {
       expect(world.driver.made.size).to.equal(0);
     });
 
-  for (const kind of ['Unavailable', 'InvalidParameters'] as const)
-    it(`keeps its policy after a deletion without an answer, until a call is answered, ${kind}`, async () => {
+  for (const [kind, message] of [
+    ['Unavailable', undefined] as const,
+    ...unfit.map((text) => ['InvalidParameters', text] as const),
+  ])
+    it(`keeps its policy after a deletion without an answer, until a call is answered, ${message ?? kind}`, async () => {
       failing('Timeout');
       world.driver.failsOn = { delete: 'Timeout' };
       await world.createVolume();
       await world.deleteVolume();
       failing(kind);
+      world.driver.failsWith = message ?? world.driver.failsWith;
       await world.clock.advance(hour);
       expect(await isLocked()).to.equal(true);
       expect((await volume()).failureMessage).to.not.contain('retain');
@@ -111,6 +123,17 @@ describe('a volume whose calls get no credential', () => {
       await world.clock.advance(hour);
       expect(await isLocked()).to.equal(false);
     });
+
+  it('can get another policy if the driver refuses other parameters twice', async () => {
+    failing('Timeout');
+    world.driver.failsOn = { delete: 'Timeout' };
+    await world.createVolume();
+    await world.deleteVolume();
+    failing('InvalidParameters');
+    world.driver.failsWith = 'parameter region: is not the name of a region';
+    await world.clock.advance(hour);
+    expect(await isLocked()).to.equal(false);
+  });
 
   it('can get another policy if no earlier call may delete its data', async () => {
     await world.createVolume();
