@@ -202,13 +202,14 @@ async function classViolations(
 }
 
 /**
- * Removes a policy that the client has only read: a volume without a policy is shown with the effective one, and
- * writing that back must leave it unset.
+ * Removes a policy that the client has only read: a volume without a policy is shown with the effective one, and writing
+ * that back must leave it unset. One that is being deleted is shown with its own, which alone ends a refused deletion.
  */
 function withoutShownPolicy(volume: Volume, before: Volume | undefined): Volume {
   const { reclaimPolicy, ...rest } = volume;
   const isShown =
     before !== undefined &&
+    !isDeleting(before) &&
     before.reclaimPolicy === undefined &&
     reclaimPolicy === before.effectiveReclaimPolicy;
   return isShown ? rest : volume;
@@ -281,7 +282,10 @@ export function volumeRules(options: VolumeRuleOptions): AdmissionRules<Volume> 
     },
     present(volume) {
       const policy = volume.reclaimPolicy ?? volume.effectiveReclaimPolicy;
-      const policies = policy && { reclaimPolicy: policy, effectiveReclaimPolicy: policy };
+      const policies = policy && {
+        ...(isDeleting(volume) ? {} : { reclaimPolicy: policy }),
+        effectiveReclaimPolicy: policy,
+      };
       const shown = { ...volume, ...policies };
       const parameters = maskParameters(volume.parameters);
       const driverParameters = maskParameters(volume.driverParameters);

@@ -104,3 +104,41 @@ for (const provider of half('deletions without permission', [
           await retained();
         });
     });
+
+for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
+  describe(`a volume of ${driverNames[provider]} in a class with the policy retain, whose credential is rejected`, function () {
+    this.timeout(180_000);
+    const path = '/namespaces/shop/volumes/v';
+
+    it('is removed once retain is its own policy, although that of its class is the same', async () => {
+      const cloud = await CloudWorld.start(provider);
+      try {
+        await cloud.secret('cloud', cloud.credential('first'));
+        await cloud.storageClass();
+        const found = await cloud.get('/storageclasses/c');
+        await cloud.ok('PUT', '/storageclasses/c', { ...found, reclaimPolicy: 'retain' });
+        const token = cloud.tokens.find(({ name }) => name === cloud.logged('first'));
+        if (!token) throw new TypeError('no token');
+        cloud.emulator.addToken({ ...token, scopes: provider === 'cloud2' ? ['read'] : [] });
+        await cloud.volume();
+        await cloud.volumeIn('Failed');
+        expect((await cloud.get(path))?.['reclaimPolicy']).to.equal('retain');
+        // A token of cloud2 without rights can read.
+        if (provider === 'cloud2') await cloud.secret('cloud', 'revoked');
+        await cloud.remove(path);
+        for (let step = 0; step < 120; step += 1) await cloud.world.advance(10_000);
+        const refused = await cloud.get(path);
+        expect(refused).to.include({ effectiveReclaimPolicy: 'retain' });
+        expect(refused).to.not.have.property('reclaimPolicy');
+        // Writing back what was read changes nothing.
+        await cloud.ok('PUT', path, refused);
+        for (let step = 0; step < 6; step += 1) await cloud.world.advance(10_000);
+        expect(await cloud.get(path)).to.not.equal(undefined);
+        await cloud.ok('PUT', path, { ...(await cloud.get(path)), reclaimPolicy: 'retain' });
+        await cloud.gone(path);
+        expect(await cloud.existing('volume')).to.deep.equal([]);
+      } finally {
+        await cloud.stop();
+      }
+    });
+  });
