@@ -14,6 +14,7 @@ import {
   type Transaction,
 } from 'kedge';
 import type { DriverError, OperationKind, Operations, Pending } from '@kedge/driver-sdk';
+import { isDeletionAbandoned } from '../messages/abandoned-deletion.js';
 import { nodes } from '../node/kind.js';
 import { type Reason, setCondition } from '../reasons/index.js';
 import { holderOf } from '../secret/index.js';
@@ -29,7 +30,7 @@ import type {
   Report,
 } from './contract.js';
 import { type CalledVolume, driverCall } from './driver-call.js';
-import { classifyFailure } from './failure.js';
+import { classifyFailure, isUnreadable } from './failure.js';
 import { operationsOf, underWay } from './operations.js';
 import { callsReport, isOutdated } from './provider-calls.js';
 import { reportOf } from './report.js';
@@ -274,6 +275,15 @@ export class ProvisionedEffects<T extends Provisioned, F extends string, S exten
       ...this.made(object, 'False', reason, message),
     };
     return { ...failure, againMs, report };
+  }
+
+  /**
+   * Whether the error of a call for an object ends its deletion without the provider: a user ended the wait, and the
+   * credential or the right may never return. Only the cluster's part decides it.
+   */
+  isAbandoned(object: T, { kind: outcome, message }: DriverError): boolean {
+    if (this.part !== 'cluster' || !isDeleting(object)) return false;
+    return isDeletionAbandoned(object) && isUnreadable({ outcome, message });
   }
 
   key(object: T): ObjectKey {

@@ -84,7 +84,7 @@ export function isAboutCaller(answer: Answer): boolean {
  * Whether the provider has accepted an operation and now refuses a look at it, for the credential or for a missing right.
  * Drivers report that as a Timeout, because the outcome is unknown.
  */
-export function isUnobserved({ outcome, message }: Answer): boolean {
+function isUnobserved({ outcome, message }: Answer): boolean {
   return outcome === 'Timeout' && operationUnobserved.isIn(message);
 }
 

@@ -9,7 +9,7 @@ import { classMissing, driverMissing, leftElsewhere } from '../messages/storage.
 import { parameterReference } from '../references/secret-reference.js';
 import { castOf, command, creationIn, deletionOf, patchOf } from './commands.js';
 import { createClass, editClass } from './credentials/class-commands.js';
-import { incompleteCredential } from './credentials/remedy.js';
+import { endOfDeletion, incompleteCredential } from './credentials/remedy.js';
 import { callParameters, isClassGone, secretsOf } from './credentials/sources.js';
 import { shellWord } from '../messages/shell-word.js';
 import { missingInput } from './missing-input.js';
@@ -35,6 +35,7 @@ export function missingSecret(about: About, storage: Storage): Remedy | undefine
       `data.${lacking} of secret ${namespace}/${name}`,
       'the value for the driver',
       patchOf('secret', { namespace, name }, { data: { [lacking]: 'VALUE' } }),
+      endOfDeletion(storage, false),
     );
   // Its parameters are unknown to a reader without rights to its class.
   const keys = used.length === 0 ? ['KEY'] : [...new Set(used.map(({ key }) => key))];
@@ -48,6 +49,7 @@ export function missingSecret(about: About, storage: Storage): Remedy | undefine
       about.world,
       `kedge create secret ${shellWord(name)} -n ${shellWord(namespace)}${literals}`,
     ),
+    endOfDeletion(storage, false),
   );
 }
 
@@ -64,7 +66,7 @@ function wrongSecret(about: About, storage: Storage): Remedy | undefined {
   const { namespace, name, key: field } = parsed.reference;
   const patch = patchOf('secret', { namespace, name }, { data: { [field]: 'VALUE' } });
   const needed = 'a value that the driver accepts: the call is repeated with it';
-  return set(`data.${field} of secret ${namespace}/${name}`, needed, patch);
+  return set(`data.${field} of secret ${namespace}/${name}`, needed, patch, endOfDeletion(storage));
 }
 
 /**

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { modify } from 'kedge';
 import { settle } from 'kedge/testing';
+import { abandonAnnotation } from '../messages/abandoned-deletion.js';
 import { StorageWorld } from '../testing/storage-world.js';
 import { snapshotFinalizer } from './admission.js';
 import { type Snapshot, snapshots } from './kind.js';
@@ -76,6 +77,45 @@ describe('a snapshot whose calls get no credential', () => {
       expect((await snapshot()) === undefined).to.equal(isRemoved);
       if (!isRemoved) await answered();
     });
+
+  const annotate = async (value: string): Promise<void> => {
+    const annotations = { [abandonAnnotation]: value };
+    await modify(world.store, snapshots, key, (found) => ({
+      ...found,
+      metadata: { ...found.metadata, annotations },
+    }));
+    await settle();
+    await world.clock.advance(hour);
+  };
+
+  for (const kind of ['Unavailable', 'InvalidParameters'] as const)
+    it(`is removed by its annotation while its creation has no known end, ${kind}`, async () => {
+      world.driver.slow = { createSnapshot: 1_000 };
+      await create({ reclaimPolicy: 'retain' });
+      failing(kind);
+      await world.clock.advance(hour);
+      await remove();
+      await world.clock.advance(hour);
+      await annotate('another uid');
+      await annotate((await snapshot())?.metadata.uid ?? '');
+      expect(await snapshot()).to.equal(undefined);
+    });
+
+  it("is removed by its annotation if the operation of its creation can't be read", async () => {
+    world.driver.failsOn = { createSnapshot: 'Timeout', deleteSnapshot: 'Timeout' };
+    world.driver.failsWith = "operation 1 can't be observed: forbidden";
+    await create();
+    const { uid = '' } = (await snapshot())?.metadata ?? {};
+    await annotate(uid);
+    expect(await snapshot(), 'it is not being deleted').to.include({ status: 'Creating' });
+    await annotate('another uid');
+    await remove();
+    await retain();
+    await world.clock.advance(hour);
+    expect(await snapshot()).to.include({ status: 'Creating' });
+    await annotate(uid);
+    expect(await snapshot()).to.equal(undefined);
+  });
 
   for (const kind of kinds)
     it(`stays under retain while the provider carries out a deletion that it accepted, ${kind}`, async () => {

@@ -193,6 +193,31 @@ describe('the credential of a driver call', () => {
   });
 });
 
+describe('the remedy for a deletion without a secret', () => {
+  const message = 'parameter secretAccessKey: secret default/keys does not exist; create it';
+  const storageClasses = [
+    classOf('cloud3-block', { secretAccessKey: 'secret:keys.default.svc/k' }),
+  ];
+  const annotation = 'kedge annotate volume/v -n default svc.io/abandon-deletion=u';
+  const told = (more: Partial<Volume>): string =>
+    ofVolume(volume({ ...deleting, ...more }), { storageClasses }, 'InvalidParameters', message)
+      .text;
+
+  it('is the secret, or the end of the deletion that has an effect', () => {
+    expect(told({})).to.contain('secret keys').and.contain('"reclaimPolicy":"retain"');
+    // A volume with the policy, or without a handle, waits for the secret.
+    for (const more of [{ reclaimPolicy: 'retain' as const }, { handle: '' }])
+      expect(told(more)).to.contain(annotation).and.not.contain('"retain"');
+    expect(told({ metadata })).to.not.contain('retain').and.not.contain(annotation);
+  });
+
+  it('is not another policy while the outcome of a creation is awaited', () => {
+    expect(told({ status: 'Stalled' }))
+      .to.contain(annotation)
+      .and.not.contain('"retain"');
+  });
+});
+
 describe('the remedy for a deletion whose end the provider does not let be read', () => {
   const message = "operation 1 can't be observed: forbidden";
   const dataDeletion = { askedAt: '2026-01-01T00:00:01.000Z', generation: 1 };

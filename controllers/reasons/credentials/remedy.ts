@@ -15,11 +15,14 @@ import {
 } from './sources.js';
 
 /**
- * Whether a call may be deleting the data, so that another policy has no effect: the outcome of the last one is unknown, or
- * it is reported with a time before the request for the deletion. A snapshot without a handle has no data.
+ * Whether another policy does not end a deletion: a call may be deleting the data, because the outcome of the last one is
+ * unknown, or it is reported with a time before the request for the deletion; or the outcome of a creation is awaited
+ * first; or the policy did not end it. A snapshot without a handle has no data.
  */
 function isLocked({ kind, object }: Storage): boolean {
-  const { handle = '', lastOperation, metadata } = object;
+  const { handle = '', lastOperation, metadata, reclaimPolicy, status } = object;
+  const isAwaited = status === (kind === 'Volume' ? 'Stalled' : 'Creating');
+  if (isAwaited || reclaimPolicy === 'retain') return true;
   if (kind === 'Snapshot' && handle === '') return false;
   const askedAt =
     kind === 'Volume'
@@ -39,11 +42,14 @@ function abandonment({ kind, object }: Storage): string {
 
 /**
  * How the deletion of an object ends without the provider; the empty text for an object that is not being deleted.
+ * @param isAsked false if the driver is not called, because a secret is missing: then an object without a handle waits for
+ * it under any policy
  */
-function endOfDeletion(storage: Storage): string {
+export function endOfDeletion(storage: Storage, isAsked = true): string {
   const { kind, object } = storage;
   if (!object.metadata.deletionRequestedAt) return '';
-  if (isLocked(storage))
+  const isUnmade = (object.handle ?? '') === '';
+  if (isLocked(storage) || (isUnmade && !isAsked))
     return `or, if the credential never returns, remove the object although its data may be at the provider or not (kedge admin orphans lists what is left): ${abandonment(storage)}`;
   const retain = patchOf(kind.toLowerCase(), object, { reclaimPolicy: 'retain' });
   return `or remove the object, and keep what may be at the provider: ${retain}`;

@@ -148,7 +148,8 @@ export class SnapshotCreation {
       { unknownMs: 0, finalMs: undefined },
     );
     const { reason, message, againMs, report } = classified;
-    if (againMs !== undefined) {
+    // With the wait ended by a user, the snapshot is deleted without the outcome.
+    if (againMs !== undefined && !this.#effects.isAbandoned(snapshot, error)) {
       await this.#effects.write(request, snapshot, report);
       return callAgain(error, againMs);
     }

@@ -7,15 +7,9 @@ import {
   type Result,
 } from 'kedge';
 import { type DriverErrorKind, errorClasses, isPending } from '@kedge/driver-sdk';
-import {
-  hasNoCredential,
-  isAboutCaller,
-  isUnobserved,
-  isUnreadable,
-} from '../../provisioned/failure.js';
+import { hasNoCredential, isAboutCaller } from '../../provisioned/failure.js';
 import { hasOpenDeletion, releaseObject } from '../../provisioned/operations.js';
 import { driverErrorOf } from '../../provisioned/retries.js';
-import { isDeletionAbandoned } from '../../messages/abandoned-deletion.js';
 import { snapshotFinalizer } from '../admission.js';
 import { mayBeGoing, startedAgain, startOfDeletion, stillOpen } from '../deletion-report.js';
 import { keyOfSnapshot, type SnapshotEffects } from './effects.js';
@@ -81,21 +75,20 @@ export class Removal {
       }
     } catch (thrown) {
       const call = { call: 'deleteSnapshot', startedAt };
-      const { kind: outcome, message: text } = driverErrorOf(thrown);
+      const failure = driverErrorOf(thrown);
+      const { kind: outcome, message: text } = failure;
       const answer = { outcome, message: text };
-      const operations = this.#effects.operations(snapshot);
-      const isOpen =
-        (isGoing && hasNoCredential(answer)) ||
-        (isAboutCaller(answer) && (await hasOpenDeletion(operations)));
-      const isLocked = isOpen || isUnobserved(answer);
-      const isCluster = this.#effects.part === 'cluster';
-      if (isLocked && isCluster && isUnreadable(answer) && isDeletionAbandoned(snapshot)) {
+      if (this.#effects.isAbandoned(snapshot, failure)) {
         this.#effects.options.logger.warn(
           'snapshot removed by its annotation, although the end of its deletion is not known: the copy may be at the provider',
           { snapshot: keyString(snapshot), handle: snapshot.handle ?? '', error: text },
         );
         return this.forget(snapshot, request);
       }
+      const operations = this.#effects.operations(snapshot);
+      const isOpen =
+        (isGoing && hasNoCredential(answer)) ||
+        (isAboutCaller(answer) && (await hasOpenDeletion(operations)));
       return this.#effects.retried(
         request,
         snapshot,

@@ -22,8 +22,8 @@ import {
 import { type EarlierAttempt, isParametersRefusal } from './earlier-attempt.js';
 import { keyOfVolume, type PreparedCall, type VolumeEffects } from './effects.js';
 import { deletedCondition, type Waits } from '../../provisioned/conditions.js';
-import { hasNoCredential, isRefused, isUnreadable } from '../../provisioned/failure.js';
-import { abandonedVolume, isDeletionAbandoned } from '../../messages/abandoned-deletion.js';
+import { hasNoCredential, isRefused } from '../../provisioned/failure.js';
+import { abandonedVolume } from '../../messages/abandoned-deletion.js';
 import { releaseInFlight } from '../../provisioned/in-flight.js';
 import { driverErrorOf } from '../../provisioned/retries.js';
 import { deleteUnused, deletionWaitsFor, sourceValue } from '../rules/in-use.js';
@@ -219,17 +219,17 @@ export class Reclaim {
     request: ReconcileContext,
   ): Promise<Result> {
     const { volume } = situation;
-    const { kind: outcome, message } = driverErrorOf(thrown);
+    const failure = driverErrorOf(thrown);
+    const { kind: outcome, message } = failure;
     const answer = { outcome, message };
-    const operations = this.#effects.operations(volume, this.#effects.options.node);
-    const isLocked =
-      isRefused(answer) && (await mayStillDelete(volume, isOpen, answer, operations));
-    const left = { volume: keyString(volume), handle: volume.handle ?? '', error: message };
-    const mayEnd = this.#effects.part === 'cluster' && isUnreadable(answer);
-    if ((isLocked || !isRefused(answer)) && mayEnd && isDeletionAbandoned(volume)) {
+    if (this.#effects.isAbandoned(volume, failure)) {
+      const left = { volume: keyString(volume), handle: volume.handle ?? '', error: message };
       this.#effects.options.logger.warn(abandonedVolume, left);
       return this.release(volume, request);
     }
+    const operations = this.#effects.operations(volume, this.#effects.options.node);
+    const isLocked =
+      isRefused(answer) && (await mayStillDelete(volume, isOpen, answer, operations));
     return this.#effects.retried(
       request,
       volume,

@@ -21,6 +21,7 @@ export class StalledOutcome {
 
   /**
    * V20, V21: observes the provider. If the outcome is known, or the volume counts as absent, the phase Stalled ends.
+   * So it does if a user ended the wait for the deletion of the volume, and the provider refuses the look (V33).
    */
   async observe(situation: VolumeSituation, request: ReconcileContext): Promise<Result> {
     const { volume } = situation;
@@ -58,6 +59,16 @@ export class StalledOutcome {
         error.kind === 'NotFound' ||
         error.kind === 'Unsupported' ||
         (prepared !== undefined && (await this.#isLeft(situation, error, request)));
+      if (!isAbsent && this.#effects.isAbandoned(volume, error)) {
+        await this.#effects.write(request, volume, {
+          status: nextPhase('Stalled', 'abandoned'),
+          failureMessage: error.message,
+          reason: error.kind,
+          ...this.#effects.failed('observe', startedAt, error),
+        });
+        this.#earlier.ended(volume, 'known');
+        return requeueAfter(0);
+      }
       if (!isAbsent) {
         const { stalledProbeMs: leastMs } = this.#effects.options.policy;
         const call = { call: 'observe', startedAt, leastMs };

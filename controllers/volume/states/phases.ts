@@ -7,7 +7,7 @@ import {
 } from '../../states/transition-table.js';
 
 /**
- * The transitions of a volume as data: the table V1 to V32, which is also the `states` of the kind. The store
+ * The transitions of a volume as data: the table V1 to V33, which is also the `states` of the kind. The store
  * refuses all other transitions, and they do not compile in controllers. `then` describes the effect; the
  * operators' guide is checked against this table.
  */
@@ -220,6 +220,13 @@ export const transitions = [
     'imported',
     'Available',
     'an existing volume of the provider, by kedge volume import; never formatted, policy retain',
+  ),
+  row(
+    'V33',
+    'Stalled',
+    'abandoned',
+    'Failed',
+    'a user ended the wait for its deletion by an annotation; its driver is still asked to delete it',
   ),
 ] as const satisfies readonly {
   readonly id: `V${number}`;

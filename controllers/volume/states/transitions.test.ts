@@ -3,6 +3,7 @@ import { hasCode, removeFinalizer } from 'kedge';
 import { settle } from 'kedge/testing';
 import { nodes } from '../../node/kind.js';
 import { storageClasses } from '../../storage-class/kind.js';
+import { abandonAnnotation } from '../../messages/abandoned-deletion.js';
 import { type Volume, volumes } from '../kind.js';
 import { testRows } from '../../testing/row-tests.js';
 import { instanceOf, type StorageWorld } from '../../testing/storage-world.js';
@@ -339,6 +340,17 @@ describe('transitions of a volume', () => {
       await settle();
       expect(world.driver.calls, 'nothing is provisioned').to.not.include('provision');
       expect((await ensure(world)).type).to.equal('mounted');
+    },
+    'V33 Stalled abandoned': async (world) => {
+      world.driver.failsWith = 'no such key';
+      await failing(world, { provision: 'Timeout', observe: 'CredentialsRejected' });
+      await world.deleteVolume();
+      const { metadata } = await volume(world);
+      const annotations = { [abandonAnnotation]: metadata.uid };
+      await change(world, { metadata: { ...metadata, annotations } });
+      await world.clock.advance(hour);
+      expect(await world.volume()).to.equal(undefined);
+      expect(count(world, 'delete')).to.equal(1);
     },
   });
 });
