@@ -7,6 +7,7 @@ import { type StorageClass, storageClasses } from '../../storage-class/kind.js';
 import { type Volume, type VolumeStatus, volumes } from '../kind.js';
 import { isDeletionAsked } from '../states/deletion-report.js';
 import type { VolumeSituation } from '../states/plan.js';
+import { withoutReserved } from './nodes-of-volume.js';
 import { reportedOfVolume } from '../states/reported.js';
 
 /** Dependencies of the volume controller. */
@@ -80,6 +81,7 @@ export class VolumeEffects extends ProvisionedEffects<Volume, VolumeField, Volum
 
   /**
    * Like {@link prepare}, for an immediate call.
+   * @param node the node of a forced detach
    * @throws StatusError Aborted if the volume's owner changed since it was read
    */
   async begin(
@@ -88,7 +90,8 @@ export class VolumeEffects extends ProvisionedEffects<Volume, VolumeField, Volum
     node?: string,
   ): Promise<PreparedCall> {
     const prepared = await this.prepare(situation, request.signal, node);
-    await this.requireOwned(situation.volume, (found) => found);
+    const placeOf = node === undefined ? (found: Volume) => found : withoutReserved;
+    await this.requireOwned(situation.volume, placeOf);
     return prepared;
   }
 

@@ -12,6 +12,15 @@ export async function isOnNodes(drivers: DriverRegistry, name: string): Promise<
   return driver?.capabilities().topologyKeys.includes(nodeTopologyKey) === true;
 }
 
+/**
+ * The volume as its owner at a forced detach is determined: an attach in progress on another node is independent of the
+ * detach, and may wait without limit. On the same node the volume stays attached.
+ */
+export function withoutReserved(volume: Volume): Volume {
+  const settled = volume.attachments?.filter(({ state }) => state !== 'Reserved');
+  return settled === undefined ? volume : { ...volume, attachments: settled };
+}
+
 /** The nodes with an attachment of a volume, except the node of this process, which exists. */
 export function holdingNodes({ attachments = [] }: Volume, node: string): readonly string[] {
   return attachments

@@ -18,7 +18,7 @@ import { EarlierAttempt } from './earlier-attempt.js';
 import { VolumeEffects, type VolumeControllerOptions } from './effects.js';
 import { callsDriver, Handover } from './handover.js';
 import { missedBy } from './missing-at-provider.js';
-import { holdingNodes, isOnNodes, namesNoNode } from './nodes-of-volume.js';
+import { holdingNodes, isOnNodes, namesNoNode, withoutReserved } from './nodes-of-volume.js';
 import type { NextVolumePhase } from '../states/phases.js';
 import { planVolume, type VolumeAction, type VolumeSituation } from '../states/plan.js';
 import { Provisioning } from './provisioning.js';
@@ -119,7 +119,8 @@ export class VolumeReconciler {
     if (isSettled && this.#effects.part === 'cluster')
       await this.#reclaim.releaseSource(volume, request);
     if (callsDriver(action, volume)) {
-      const caller = this.#effects.callingProcess(volume);
+      const placed = action.type === 'detach' ? withoutReserved(volume) : volume;
+      const caller = this.#effects.callingProcess(placed);
       if (caller.type === 'waits') return this.#handOver(situation, action, caller, request);
     }
     switch (action.type) {

@@ -90,24 +90,25 @@ describe('a volume that is provisioned', () => {
     expect(world.driver.calls).to.not.include('detach');
   });
 
-  it('V19: is detached from one of two nodes by force, and stays attached to the other', async () => {
-    await world.createVolume({ accessMode: 'ReadOnlyMany' });
-    const held = (node: string, state: Attachment['state']): Attachment => ({
-      claim: `default/on-${node}`,
-      node,
-      state,
+  for (const there of ['Attached', 'Reserved'] as const)
+    it(`V19: is detached from one of two nodes by force, and stays ${there} on the other`, async () => {
+      await world.createVolume({ accessMode: 'ReadOnlyMany' });
+      const held = (node: string, state: Attachment['state']): Attachment => ({
+        claim: `default/on-${node}`,
+        node,
+        state,
+      });
+      const status = { status: 'Bound', boundClaim: 'default/on-a', boundNode: 'a' } as const;
+      for (const name of ['a', 'b']) await world.store.create(nodes, { name });
+      await world.store.updateStatus(volumes, key, {
+        ...status,
+        attachments: [held('a', 'Detaching'), held('b', there)],
+      });
+      await world.clock.advance(10_000);
+      expect(await volume()).to.deep.include({
+        ...{ status: 'Bound', boundNode: 'b' },
+        attachments: [held('b', there)],
+      });
+      expect(world.driver.calls).to.include('detach');
     });
-    const status = { status: 'Bound', boundClaim: 'default/on-a', boundNode: 'a' } as const;
-    for (const name of ['a', 'b']) await world.store.create(nodes, { name });
-    await world.store.updateStatus(volumes, key, {
-      ...status,
-      attachments: [held('a', 'Detaching'), held('b', 'Attached')],
-    });
-    await world.clock.advance(10_000);
-    expect(await volume()).to.deep.include({
-      ...{ status: 'Bound', boundNode: 'b' },
-      attachments: [held('b', 'Attached')],
-    });
-    expect(world.driver.calls).to.include('detach');
-  });
 });
