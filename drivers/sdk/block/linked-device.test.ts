@@ -95,6 +95,16 @@ describe('the device of a volume, found by its link', () => {
     }
   });
 
+  it('is not found by a stale link, so that a release says nothing about the other volume', async () => {
+    expect(await device().path()).to.equal('/dev/sda');
+    await show('vpd_pg80', page80(serial));
+    expect(await device().path()).to.equal('/dev/sda');
+    await show('vpd_pg80', page80('kedge-other'));
+    expect(await device().path()).to.equal(undefined);
+    await show('vpd_pg80', page80('common'));
+    expect(await device(serial, ['common']).path()).to.equal('/dev/sda');
+  });
+
   it('does not take a short serial for the end of a longer one', async () => {
     for (const other of ['123', '1_234', '23 4']) {
       await show('vpd_pg80', page80(other));

@@ -33,16 +33,29 @@ export class LinkedDevice {
   }
 
   /**
-   * The block device that the link leads to; undefined without one.
-   * @throws DriverError Unavailable if the link can't be read
+   * The block device that the link leads to; undefined without one, and if the device has the serial of another volume:
+   * such a link says nothing about this one.
+   * @throws DriverError Unavailable if the link or the serial can't be read
    */
   async path(): Promise<string | undefined> {
+    const device = await this.#linked();
+    if (device === undefined) return undefined;
+    return (await this.#hasOwnSerial(device)) === false ? undefined : device;
+  }
+
+  /** The block device that the link leads to, of any volume. */
+  async #linked(): Promise<string | undefined> {
     const { files } = this.#links.host;
     const real = await files.realPath(this.link).catch((error: Error) => {
       throw new DriverError('Unavailable', `can't inspect ${this.link}: ${error.message}`);
     });
     if (real === undefined) return undefined;
     return (await files.kindAt(real)) === 'blockDevice' ? real : undefined;
+  }
+
+  /** Undefined for a device without a serial. */
+  #hasOwnSerial(device: string): Promise<boolean | undefined> {
+    return hasSerial(device, this.#serial, this.#links.blockDevices, this.#common);
   }
 
   /**
@@ -54,14 +67,13 @@ export class LinkedDevice {
     const state = await scsiState(device, blockDevices);
     if (state !== undefined && !isUsable(state))
       throw new DriverError('Unavailable', `${device} is in state ${state}, not running`);
-    const same = await hasSerial(device, this.#serial, blockDevices, this.#common);
-    return same ?? (await this.path()) === device;
+    const same = await this.#hasOwnSerial(device);
+    return same ?? (await this.#linked()) === device;
   }
 
   /** Whether a device has a serial, so that {@link is} knows it by more than its link. @throws DriverError as {@link is} */
   async hasSerial(device: string): Promise<boolean> {
-    const { blockDevices } = this.#links;
-    return (await hasSerial(device, this.#serial, blockDevices, this.#common)) !== undefined;
+    return (await this.#hasOwnSerial(device)) !== undefined;
   }
 
   /**
@@ -69,7 +81,7 @@ export class LinkedDevice {
    * @throws DriverError Unavailable if the link can't be read
    */
   async isReady(): Promise<boolean> {
-    const device = await this.path();
+    const device = await this.#linked();
     if (device === undefined) return false;
     // While the kernel still prepares the device, it is not ready.
     return this.is(device).catch(() => false);
@@ -82,7 +94,7 @@ export class LinkedDevice {
    */
   async mountedUnready(volume: string): Promise<DriverError> {
     const stays = `${volume}, which is mounted on this node, so that it stays attached`;
-    const device = await this.path();
+    const device = await this.#linked();
     const found =
       device === undefined
         ? false
