@@ -45,6 +45,8 @@ describe('a volume that is staged on its node', () => {
   it('is mounted with its recorded size, by which a driver recognizes a wrong device', async () => {
     expect(await prepare({ sizeBytes: '1024' })).to.include({ sizeBytes: 1024n });
     expect(await prepare({})).to.not.have.property('sizeBytes');
+    await node.grow({ ...volume, sizeBytes: '2048' }, '/dev/x', driver, call);
+    expect(requests.pop(), 'growth').to.include({ sizeBytes: 2048n });
   });
 
   it('is mounted read-only where many nodes read it', async () => {

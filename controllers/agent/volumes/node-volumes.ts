@@ -112,7 +112,7 @@ export class NodeVolumes {
       readOnly: volume.accessMode === 'ReadOnlyMany',
       mayFormat: volume.formatted !== true,
       isCopy: volume.source !== undefined || (volume.importedAs ?? '') !== '',
-      ...(volume.sizeBytes === undefined ? {} : { sizeBytes: BigInt(volume.sizeBytes) }),
+      ...sizeOf(volume),
     });
     const known = {
       devicePath,
@@ -166,6 +166,7 @@ export class NodeVolumes {
       // The file system of a read-only mount stays as it is.
       readOnly: volume.accessMode === 'ReadOnlyMany',
       mayFormat: false,
+      ...sizeOf(volume),
     });
     return fileSystemPending === true;
   }
@@ -243,6 +244,10 @@ export class NodeVolumes {
       ? unmountTarget(target, signal, host)
       : unbindDirectory(host, target, signal);
   }
+}
+
+function sizeOf({ sizeBytes }: Volume): { readonly sizeBytes?: bigint } {
+  return sizeBytes === undefined ? {} : { sizeBytes: BigInt(sizeBytes) };
 }
 
 /**

@@ -93,6 +93,15 @@ async function requireFileSystem(
   }
 }
 
+/** Whether a device is smaller than the volume. */
+async function isShort(
+  host: NodeHost,
+  device: string,
+  { sizeBytes = 0n, signal }: MountRequest,
+): Promise<boolean> {
+  return (await deviceSize(host.run, device, signal)) + sizeTolerance < sizeBytes;
+}
+
 /**
  * Refuses a device that can't be the volume's by its size. A device without a serial is only known by its link, which
  * may lead to the disk of another user. Before the first mount has ended, nothing but a growth changes the size, also
@@ -172,7 +181,12 @@ async function mountInTurn(
         `${device} is mounted read-only at ${target}; unmount it before mounting it writable`,
       );
     const fsType: FsType = there.fsType === 'xfs' ? 'xfs' : 'ext4';
-    const grown = there.readOnly || (await growMounted(run, device, target, fsType, signal));
+    // The node may notice the growth of the device later.
+    const isWhole = async (): Promise<boolean> =>
+      options.exactSize !== true || !(await isShort(host, device, request));
+    const grown =
+      there.readOnly ||
+      ((await isWhole()) && (await growMounted(run, device, target, fsType, signal)));
     return { path: request.target, formatted: true, fileSystemPending: !grown };
   }
   const isLinkAlone = !((await options.hasSerial?.(device)) ?? false);

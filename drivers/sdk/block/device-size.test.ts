@@ -3,12 +3,15 @@ import { mountBlockDevice } from './block-mount.js';
 import type { MountRequest } from '../contract/driver.js';
 import { DriverError } from '../errors/errors.js';
 import { memoryOperations } from '../contract/operations.js';
+import { parseMountTable } from '../node/mount-table.js';
 import { nodeHost, thisNode } from '../node/this-node.js';
 
 const gib = 1024n ** 3n;
 const recorded = 10n * gib;
 
 interface Case {
+  /** Whether the device is mounted at the target already. */
+  readonly isMounted?: boolean;
   readonly bytes: bigint;
   readonly content: 'blank' | 'ext4' | 'xfs';
   readonly exactSize?: boolean;
@@ -16,7 +19,13 @@ interface Case {
 }
 
 /** The programs that change the device or mount it, or the refusal of the mount. */
-async function mounting({ bytes, content, exactSize = true, asked }: Case): Promise<string> {
+async function mounting({
+  bytes,
+  content,
+  exactSize = true,
+  asked,
+  isMounted = false,
+}: Case): Promise<string> {
   const done: string[] = [];
   const host = {
     ...nodeHost((command, args) => {
@@ -29,7 +38,10 @@ async function mounting({ bytes, content, exactSize = true, asked }: Case): Prom
       if (command !== 'blockdev') done.push(command);
       return resultOf('');
     }),
-    mounts: () => Promise.resolve([]),
+    mounts: () =>
+      Promise.resolve(
+        isMounted ? parseMountTable(`1 0 8:16 / /m/v rw - ${content} /dev/sdb rw`) : [],
+      ),
     deviceNumber: () => Promise.resolve('8:16'),
     hasFileSystem: () => Promise.resolve(false),
     holders: { holders: () => Promise.resolve([]) },
@@ -51,7 +63,8 @@ async function mounting({ bytes, content, exactSize = true, asked }: Case): Prom
     ...asked,
   };
   try {
-    await mountBlockDevice(request, { host, exactSize });
+    const { fileSystemPending } = await mountBlockDevice(request, { host, exactSize });
+    if (isMounted) done.push(fileSystemPending === true ? 'pending' : 'grown');
   } catch (error) {
     expect(error).to.be.instanceOf(DriverError);
     done.push(`${(error as DriverError).kind}: ${(error as Error).message}`);
@@ -139,6 +152,16 @@ describe('the size of the device at a mount', () => {
       const found = await mounting(situation);
       if (typeof expected === 'string') expect(found).to.equal(expected);
       else expect(found).to.match(expected);
+    });
+
+  for (const content of ['ext4', 'xfs'] as const)
+    it(`is checked at the growth of a mounted volume: it is pending until the node has noticed that the device grew, ${content}`, async () => {
+      const grow = content === 'ext4' ? 'resize2fs' : 'xfs_growfs';
+      const mounted = { content, isMounted: true, asked: later } as const;
+      expect(await mounting({ ...mounted, bytes: gib })).to.equal('pending');
+      expect(await mounting({ ...mounted, bytes: recorded })).to.equal(`${grow} grown`);
+      const unknown = { ...mounted, bytes: gib, exactSize: false };
+      expect(await mounting(unknown)).to.equal(`${grow} grown`);
     });
 
   for (const [device, remedy] of [
