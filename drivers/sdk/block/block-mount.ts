@@ -14,8 +14,8 @@ import {
 import type { MountRequest, MountResult, Parameters } from '../contract/driver.js';
 import { DriverError } from '../errors/errors.js';
 import { mountChecked } from './mount-command.js';
-import { realTarget } from './block-unmount.js';
-import { mountOn, type NodeHost } from '../node/node-host.js';
+import { realTarget, unmountDead } from './block-unmount.js';
+import type { NodeHost } from '../node/node-host.js';
 import { requireCommand } from '../node/run-command.js';
 import { requireUnmounted } from './unmounted-device.js';
 import { sizeReadAgain } from './device-size.js';
@@ -163,7 +163,7 @@ async function mountInTurn(
     );
   await files.makeFolder(dirname(request.target), { parents: true, mode: 0o750 });
   const target = await realTarget(host, request.target);
-  const there = await mountOn(host, target);
+  const there = await unmountDead(host, target, signal);
   if (there) {
     if (there.device !== (await host.deviceNumber(device)))
       throw new DriverError(

@@ -3,7 +3,8 @@ import { DriverError } from '../errors/errors.js';
 import { onNode } from '../errors/on-node.js';
 import { shownName } from '../errors/shown-name.js';
 import { describeHolders } from '../node/holders.js';
-import { isAbsence, mountOn, type NodeHost } from '../node/node-host.js';
+import type { MountEntry } from '../node/mount-table.js';
+import { hasDevice, isAbsence, mountOn, type NodeHost } from '../node/node-host.js';
 import { thisNode } from '../node/this-node.js';
 import { requireReleased } from './released-device.js';
 
@@ -45,7 +46,35 @@ export function unmountTarget(
 }
 
 /**
- * Unmounts all that is mounted at a target, and with `device` only that.
+ * Whether a mount is of a whole device that the node has no more, for example because the provider detached it. Its file
+ * system is dead. Attached again, the device has another number, because the mount keeps the former one.
+ */
+async function isDead(host: NodeHost, there: MountEntry): Promise<boolean> {
+  return isOfDevice(there) && !(await hasDevice(host, there));
+}
+
+function isOfDevice({ root, source }: MountEntry): boolean {
+  return root === '/' && source.startsWith('/dev/');
+}
+
+/**
+ * Unmounts file systems from a target whose devices the node has no more. Returns what is mounted there then.
+ * @param target as {@link realTarget} returns it
+ * @throws DriverError; InUse names the holder
+ */
+export async function unmountDead(
+  host: NodeHost,
+  target: string,
+  signal: AbortSignal,
+): Promise<MountEntry | undefined> {
+  let there = await mountOn(host, target);
+  for (; there && (await isDead(host, there)); there = await mountOn(host, target))
+    await unmountOne(host, target, signal);
+  return there;
+}
+
+/**
+ * Unmounts all that is mounted at a target, and with `device` only that, and mounts of devices that the node has no more.
  * @param target as {@link realTarget} returns it
  * @throws DriverError; InUse names the holder or the other mount. A part may be unmounted then.
  */
@@ -55,25 +84,32 @@ export async function unmountAll(
   signal: AbortSignal,
   device?: string,
 ): Promise<void> {
-  const { run, holders } = host;
   const number = device === undefined ? undefined : await host.deviceNumber(device);
   for (let there = await mountOn(host, target); there; there = await mountOn(host, target)) {
-    if (number !== undefined && there.device !== number)
+    if (number !== undefined && there.device !== number && !(await isDead(host, there)))
       throw new DriverError(
         'InUse',
         `${shownName(there.source)} is mounted at ${target}, not ${device ?? ''}; it is not unmounted: correct the link of the volume's device, or remove it`,
       );
-    const { exitCode, stderr } = await run('umount', [target], signal);
-    if (exitCode !== 0 && !/not mounted/.test(stderr)) {
-      if (!/busy/.test(stderr))
-        throw new DriverError('Unavailable', `umount of ${target} failed: ${stderr.trim()}`);
-      const found = await holders.holders({ directory: target });
-      throw new DriverError(
-        'InUse',
-        `${target} is busy, ${describeHolders(found)}; it stays attached until it is released`,
-      );
-    }
+    await unmountOne(host, target, signal);
   }
+}
+
+/** Unmounts the top of a target; succeeds if nothing is mounted there. @throws DriverError; InUse names the holder */
+async function unmountOne(
+  { run, holders }: NodeHost,
+  target: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const { exitCode, stderr } = await run('umount', [target], signal);
+  if (exitCode === 0 || /not mounted/.test(stderr)) return;
+  if (!/busy/.test(stderr))
+    throw new DriverError('Unavailable', `umount of ${target} failed: ${stderr.trim()}`);
+  const found = await holders.holders({ directory: target });
+  throw new DriverError(
+    'InUse',
+    `${target} is busy, ${describeHolders(found)}; it stays attached until it is released`,
+  );
 }
 
 /** Removes the directory of a target; succeeds if it is absent. @throws DriverError Unavailable */

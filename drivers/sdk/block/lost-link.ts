@@ -4,7 +4,7 @@ import { onNode } from '../errors/on-node.js';
 import type { Holder } from '../node/holders.js';
 import type { MountEntry } from '../node/mount-table.js';
 import { mountsElsewhere, stayingMounts } from '../node/mount-propagation.js';
-import { mountOn, type NodeHost } from '../node/node-host.js';
+import { hasDevice, mountOn, type NodeHost } from '../node/node-host.js';
 
 /** Maximum number of reads of all mount namespaces, those of ended processes being removed with a delay. */
 const readsMax = 4;
@@ -42,13 +42,13 @@ export class LostLinks {
       host.turns.run(`mount ${target}`, async () => {
         const real = await realTarget(host, target);
         const there = await mountOn(host, real);
-        if (there && (await this.#isPresent(there))) {
+        if (there && (await hasDevice(host, there))) {
           await this.#awaitNone(there.source, () => stayingMounts(host, real, there.device));
           this.#unreleased.set(target, there);
         } else if (!there) await this.#requireNoneElsewhere(real);
         await unmountAll(host, real, signal);
         const left = this.#unreleased.get(target);
-        if (left && (await this.#isPresent(left))) await requireUnused(left.source, host);
+        if (left && (await hasDevice(host, left))) await requireUnused(left.source, host);
         // Not before: the removal would unmount it in other mount namespaces.
         await removeTarget(host, real);
         this.#unreleased.delete(target);
@@ -67,7 +67,7 @@ export class LostLinks {
       const known = [await mountOn(host, real), this.#unreleased.get(target)];
       const elsewhere = await mountsElsewhere(host, real);
       for (const one of [...known, ...elsewhere.map(({ entry }) => entry)])
-        if (one && (await this.#isPresent(one))) return true;
+        if (one && (await hasDevice(host, one))) return true;
       return false;
     });
   }
@@ -77,20 +77,11 @@ export class LostLinks {
     this.#unreleased.delete(target);
   }
 
-  /** Whether the device is still there. Its name may belong to another one by now. */
-  async #isPresent({ source, device }: Mounted): Promise<boolean> {
-    const number = await this.#host.deviceNumber(source).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined;
-      throw error;
-    });
-    return number === device;
-  }
-
   async #requireNoneElsewhere(target: string): Promise<void> {
     await this.#awaitNone(`the device of ${target}`, async () => {
       const present: Holder[] = [];
       for (const { entry, holder } of await mountsElsewhere(this.#host, target))
-        if (await this.#isPresent(entry)) present.push(holder);
+        if (await hasDevice(this.#host, entry)) present.push(holder);
       return present;
     });
   }

@@ -89,6 +89,18 @@ export async function mountOn(host: NodeHost, target: string): Promise<MountEntr
   return (await host.mounts()).filter((entry) => entry.target === target).at(-1);
 }
 
+/** Whether the device of a mount is still there. Its name may belong to another one by now. */
+export async function hasDevice(
+  host: Pick<NodeHost, 'deviceNumber'>,
+  { source, device }: Pick<MountEntry, 'source' | 'device'>,
+): Promise<boolean> {
+  const number = await host.deviceNumber(source).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  return number === device;
+}
+
 /** Whether an error of the file system means that its disk, or the quota of its user, is full. */
 export function isDiskFull(error: unknown): boolean {
   const { code } = (error ?? {}) as { readonly code?: unknown };
