@@ -97,8 +97,13 @@ export async function openInside(
 }
 
 async function isSame(handle: FileHandle, path: string): Promise<boolean> {
-  const [a, b] = await Promise.all([handle.stat(), stat(path)]);
-  return a.dev === b.dev && a.ino === b.ino;
+  const there = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    // A file system whose device is gone.
+    if (error.code === 'EIO') return undefined;
+    throw error;
+  });
+  const { dev, ino } = await handle.stat();
+  return there?.dev === dev && there.ino === ino;
 }
 
 /**

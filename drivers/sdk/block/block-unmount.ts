@@ -12,10 +12,16 @@ import { requireReleased } from './released-device.js';
  * The target as the mount table names it: links in its parents are resolved.
  * @throws DriverError InvalidParameters if the target itself is a link: the volume would appear elsewhere.
  */
-export async function realTarget({ files }: NodeHost, target: string): Promise<string> {
+export async function realTarget(host: NodeHost, target: string): Promise<string> {
+  const { files } = host;
   const parent = (await files.realPath(dirname(target))) ?? dirname(target);
   const real = join(parent, basename(target));
-  if ((await files.kindAt(real)) === 'link')
+  // The root of an xfs that was shut down after an error of its device can't be read. It is a mount, and thus not a link.
+  const kind = await files.kindAt(real).catch(async (error: unknown) => {
+    if (await mountOn(host, real)) return 'directory';
+    throw error;
+  });
+  if (kind === 'link')
     throw new DriverError(
       'InvalidParameters',
       `target ${target} is a symbolic link, which is not followed; remove it`,
@@ -57,8 +63,18 @@ function isOfDevice({ root, source }: MountEntry): boolean {
   return root === '/' && source.startsWith('/dev/');
 }
 
+/** Whether the file system at a target was shut down after an error of its device, as xfs is: its next mount heals it. */
+async function isShutDown({ files }: NodeHost, there: MountEntry): Promise<boolean> {
+  if (!isOfDevice(there)) return false;
+  return files.kindAt(there.target).then(
+    () => false,
+    (error: NodeJS.ErrnoException) => error.code === 'EIO',
+  );
+}
+
 /**
- * Unmounts file systems from a target whose devices the node has no more. Returns what is mounted there then.
+ * Unmounts file systems from a target that were shut down, or whose devices the node has no more. Returns what is mounted
+ * there then.
  * @param target as {@link realTarget} returns it
  * @throws DriverError; InUse names the holder
  */
@@ -68,8 +84,10 @@ export async function unmountDead(
   signal: AbortSignal,
 ): Promise<MountEntry | undefined> {
   let there = await mountOn(host, target);
-  for (; there && (await isDead(host, there)); there = await mountOn(host, target))
+  for (; there; there = await mountOn(host, target)) {
+    if (!(await isDead(host, there)) && !(await isShutDown(host, there))) break;
     await unmountOne(host, target, signal);
+  }
   return there;
 }
 
