@@ -139,6 +139,7 @@ export function createCloud1VolumeDriver(settings: StorageSettings): Driver {
   };
   const driver = createBlockDriver(provider, {
     host,
+    node: settings.node,
     ...(timeouts?.deviceMs === undefined ? {} : { deviceWaitMs: timeouts.deviceMs }),
   });
   return {

@@ -138,7 +138,11 @@ export function createCloud2VolumeDriver(settings: StorageSettings): Driver {
       grow: (request) => inTurn(request, () => volumes.grow(request)),
     },
   };
-  const driver = createBlockDriver(provider, { host, deviceWaitMs: deviceMs });
+  const driver = createBlockDriver(provider, {
+    host,
+    node: settings.node,
+    deviceWaitMs: deviceMs,
+  });
   return {
     ...providerDriver(driver, client),
     check: async (request) => [

@@ -118,6 +118,7 @@ export function createCloud3BlockDriver(settings: StorageSettings): Driver {
   const driver = createBlockDriver(block, {
     host,
     ...(timeouts?.deviceMs === undefined ? {} : { deviceWaitMs: timeouts.deviceMs }),
+    node: settings.node,
   });
   const whole: Driver = {
     ...providerDriver(driver, provider),

@@ -152,6 +152,7 @@ export function createCloud4DiskDriver(settings: StorageSettings): Driver {
   };
   const driver = createBlockDriver(provider, {
     host,
+    node: settings.node,
     ...(timeouts?.deviceMs === undefined ? {} : { deviceWaitMs: timeouts.deviceMs }),
   });
   const whole: Driver = {

@@ -115,7 +115,7 @@ export interface BlockProvider {
   attach(request: BlockAttachRequest): Promise<AttachResult | Pending>;
   /**
    * Detaches the volume at the provider. Called only while the device that {@link devicePath} returns, if any, is not in
-   * use on this node.
+   * use on this node, or for another node that has the volume too.
    */
   detach(request: BlockDetachRequest): Promise<void | Pending>;
   /** The path of the device on this node, without a provider call; undefined if no link leads to it. */
@@ -142,6 +142,8 @@ export interface BlockDriverOptions {
   readonly run?: RunCommand;
   /** The node that the driver works on; default: that of this process. */
   readonly host?: NodeHost;
+  /** The name of that node. Absent: its uses of a device block each detach, also from another node. */
+  readonly node?: string | undefined;
   /** Timeout until an attached device appears, milliseconds; default 30,000. */
   readonly deviceWaitMs?: number;
 }
@@ -168,6 +170,28 @@ export function createBlockDriver(
     requireParameters(validate(parameters, { level: 'resolved' }));
   const deviceOf = (request: HandleRequest): Promise<string | undefined> =>
     onNode(`find the device of ${request.handle}`, () => provider.devicePath(request));
+  /**
+   * Whether a detach is from another machine, while this one may have the volume too. Instances are compared, because this
+   * node may have had another name.
+   */
+  const isElsewhere = async (request: HandleRequest): Promise<boolean> => {
+    const { node } = options;
+    const { accessMode = 'ReadWriteOnce' } = request.volume;
+    if (node === undefined || request.node === node || accessMode === 'ReadWriteOnce') return false;
+    if (!instances) return true;
+    const own = await findInstance({ ...request, node }, instances);
+    return own !== undefined && own !== (await findInstance(request, instances));
+  };
+  const detachUnused = async (request: HandleRequest): Promise<void | Pending> => {
+    const device = await deviceOf(request);
+    if (device !== undefined && !(await isElsewhere(request))) {
+      // Flush writes before the provider detaches the device.
+      await run('blockdev', ['--flushbufs', device], request.signal);
+      await requireUnused(device, host);
+    }
+    const instance = instances ? await findInstance(request, instances) : request.node;
+    return provider.detach({ ...request, instance });
+  };
   return {
     name,
     ...(provider.provider === undefined ? {} : { provider: provider.provider }),
@@ -209,16 +233,7 @@ export function createBlockDriver(
         target === undefined ? Promise.resolve(false) : lostLinks.isMounted(target);
       return provider.attach({ ...request, instance, isMounted });
     },
-    async detach(request) {
-      const device = await deviceOf(request);
-      if (device !== undefined) {
-        // Flush writes before the provider detaches the device.
-        await run('blockdev', ['--flushbufs', device], request.signal);
-        await requireUnused(device, host);
-      }
-      const instance = instances ? await findInstance(request, instances) : request.node;
-      return provider.detach({ ...request, instance });
-    },
+    detach: detachUnused,
     mount: (request) => {
       const { identify, hasSerial } = provider;
       return mountBlockDevice(request, {
