@@ -35,6 +35,7 @@ import type { Cloud2Api, CloudVolume } from './api.js';
 import { labelKeys, labelValue } from './names.js';
 import { locationOf } from './parameters.js';
 import { callerOf, ensureDeleted, requireSize } from './requests.js';
+import { UnseenDevices } from './unseen-devices.js';
 
 /** Time for which a created volume may be missing from lists, milliseconds. */
 const listLagMs = 60_000;
@@ -60,13 +61,13 @@ export class Cloud2Volumes {
   readonly #cluster: string;
   /** The monotonic time of the first lookup of a volume that was not found after a recorded creation, by uid. */
   readonly #missing = new Map<string, number>();
-  /** For each pending attach: the monotonic time of the first call, by uid of the volume. */
-  readonly #unseen = new Map<string, number>();
+  readonly #unseen: UnseenDevices;
 
   constructor(api: Cloud2Api, client: ProviderClient, cluster: string) {
     this.#api = api;
     this.#client = client;
     this.#actions = new MachineActions(client);
+    this.#unseen = new UnseenDevices(api, client.clock);
     this.#cluster = cluster;
   }
 
@@ -220,11 +221,13 @@ export class Cloud2Volumes {
   }
 
   async attach(request: BlockAttachRequest, place: AttachPlace): Promise<AttachResult | Pending> {
-    const { instance, volume, operations } = request;
+    const { instance, volume } = request;
     const { link, appeared, deviceMs, location, requireUnmounted } = place;
     const result = { devicePath: link };
     const observe = async (): Promise<Observed<AttachResult>> => {
       const found = await this.#require(request);
+      const isUnseen = found.server === instance && !(await appeared());
+      this.#unseen.observed(volume.uid, isUnseen);
       if (location !== undefined && location !== found.location)
         throw new DriverError(
           'InvalidParameters',
@@ -236,7 +239,7 @@ export class Cloud2Volumes {
           'InUse',
           `volume ${found.id} is attached to server ${found.server}, not to ${instance} (node "${request.node}"); it is attached once it is detached there`,
         );
-      return (await appeared()) ? done(result) : underWay;
+      return isUnseen ? underWay : done(result);
     };
     const answer = await this.#act(
       request,
@@ -247,21 +250,12 @@ export class Cloud2Volumes {
         this.#api.startAction(caller, request.handle, 'attach', { server: Number(instance) }),
       // "Already attached" may be wrong, so the volume decides (hetznercloud/csi-driver#41).
     ).catch((error: unknown) => observedAfter(error, 'InUse', observe));
-    if (!('type' in answer)) {
-      this.#unseen.delete(volume.uid);
-      return answer;
-    }
-    const now = this.#client.clock.monotonic();
-    const since = this.#unseen.get(volume.uid) ?? now;
-    this.#unseen.set(volume.uid, since);
-    if (now - since < deviceMs) return answer;
+    if (!('type' in answer) || !this.#unseen.isOverdue(volume.uid, deviceMs)) return answer;
     // The provider's record may be wrong (hetznercloud/csi-driver#571): the volume is detached and attached again.
     const found = await this.#require(request);
     if (found.server !== instance || (await appeared())) return answer;
     await requireUnmounted();
-    this.#unseen.delete(volume.uid);
-    await this.#api.startAction(callerOf(request), request.handle, 'detach');
-    await operations.clear('attach');
+    await this.#unseen.detach(request);
     throw new DriverError(
       'Unavailable',
       `Hetzner Cloud reports volume ${found.id} as attached to this node, but its device ${link} did not appear within ${deviceMs} ms; it is detached and attached again`,
@@ -269,7 +263,8 @@ export class Cloud2Volumes {
   }
 
   async detach(request: BlockDetachRequest): Promise<void | Pending> {
-    const { instance } = request;
+    const { instance, volume } = request;
+    this.#unseen.observed(volume.uid, false);
     const observe = async (): Promise<Observed<undefined>> => {
       const found = await this.#ofHandle(request);
       const isHere = found?.server !== undefined && found.server === instance;

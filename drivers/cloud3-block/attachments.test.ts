@@ -48,3 +48,50 @@ describe('an attachment that the provider does not complete', () => {
     expect(made).to.deep.equal(['DetachVolume']);
   });
 });
+
+describe('a detach that EC2 may still execute', () => {
+  const call = { signal: new AbortController().signal, parameters: { region: 'eu-central-1' } };
+  const request = {
+    ...{ volume: { uid: 'v', name: 'v', namespace: 'shop' }, handle: 'vol-1', node: 'n' },
+    ...{ ...call, instance: 'i-1' },
+  };
+
+  it('is recorded until its end was seen, so that an attach ends it first; a refused one leaves no record', async () => {
+    const operations = memoryOperations();
+    let [states, refusal] = [['attached'], undefined as DriverError['kind'] | undefined];
+    const attachments = new Cloud3Attachments(
+      {
+        make: () =>
+          refusal ? Promise.reject(new DriverError(refusal, 'no')) : Promise.resolve({}),
+      } as unknown as Cloud3Api,
+      {
+        ofHandle: () =>
+          Promise.resolve({
+            id: 'vol-1',
+            attachments: states.map((state) => ({ instance: 'i-1', state })),
+          }),
+      } as unknown as VolumeReads,
+      { now: () => 100_000 } as unknown as ProviderClock,
+    );
+    const detach = () =>
+      attachments.detach({ ...request, operations }).catch((error: unknown) => error);
+    const recorded = async () => (await operations.get('detach')) !== undefined;
+    refusal = 'PermissionDenied';
+    await detach();
+    expect(await recorded(), 'refused').to.equal(false);
+    refusal = 'Timeout';
+    await detach();
+    expect(await recorded(), 'without an answer').to.equal(true);
+    refusal = 'PermissionDenied';
+    await detach();
+    expect(await recorded(), 'refused after one without an answer').to.equal(true);
+    refusal = undefined;
+    await detach();
+    states = ['detaching'];
+    await detach();
+    expect(await recorded(), 'in progress').to.equal(true);
+    states = [];
+    expect(await detach()).to.equal(undefined);
+    expect(await recorded(), 'ended').to.equal(false);
+  });
+});

@@ -3,6 +3,7 @@ import {
   type BlockAttachRequest,
   type BlockDetachRequest,
   DriverError,
+  type HandleRequest,
   KeyedQueue,
   type Pending,
 } from '@kedge/driver-sdk';
@@ -78,8 +79,7 @@ export class Cloud3Attachments {
         'Unavailable',
         `EC2 reports for ${stuckMs / 1_000} seconds that it is attaching volume ${id}, which is mounted on this node, so that it stays attached; stop the instances that use the volume: then it is detached, and attached again`,
       );
-    await this.#api.make(callerOf(request), 'DetachVolume', { VolumeId: id, InstanceId: instance });
-    await operations.clear('attach');
+    await this.#requestDetach(request, instance);
     throw new DriverError(
       'Unavailable',
       `volume ${id} was attaching to instance ${instance} for ${stuckMs / 1_000} seconds; it is detached and attached again`,
@@ -139,19 +139,39 @@ export class Cloud3Attachments {
       );
     if (held.state === 'detaching') return notYet(pollMs);
     try {
-      await this.#api.make(callerOf(request), 'DetachVolume', {
-        VolumeId: request.handle,
-        InstanceId: held.instance,
-      });
+      await this.#requestDetach(request, held.instance);
     } catch (thrown) {
       const { kind } = DriverError.from(thrown);
       if (kind !== 'NotFound' && kind !== 'InUse') throw thrown;
       // It may be detached already. If it can't be read, the refusal is reported.
       const still = await this.#heldBy(request).catch(() => held);
       if (still && still.state !== 'detaching') throw thrown;
+      await operations.clear('attach');
+    }
+    return notYet(pollMs);
+  }
+
+  /**
+   * Requests a detach. It is recorded until {@link detach} has seen its end, so that an attach ends it first: EC2 may
+   * report the volume as attached until it executes the request.
+   */
+  async #requestDetach(request: HandleRequest, instance: string): Promise<void> {
+    const { operations, handle } = request;
+    const earlier = await operations.get('detach');
+    await operations.set('detach', String(this.#clock.now()));
+    try {
+      await this.#api.make(callerOf(request), 'DetachVolume', {
+        VolumeId: handle,
+        InstanceId: instance,
+      });
+    } catch (thrown) {
+      const { kind } = DriverError.from(thrown);
+      // A refused request is not executed, but an earlier one without an answer may be.
+      const isRefused = kind !== 'Timeout' && kind !== 'Unavailable';
+      if (isRefused && earlier === undefined) await operations.clear('detach');
+      throw thrown;
     }
     await operations.clear('attach');
-    return notYet(pollMs);
   }
 
   /** The attachment to the instance of a request; undefined without one. */

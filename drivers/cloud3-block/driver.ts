@@ -108,6 +108,7 @@ export function createCloud3BlockDriver(settings: StorageSettings): Driver {
         forgetting(request, attachments.attach(request, deviceOf(request).link)),
       ),
     detach: (request) => inTurn(request, () => attachments.detach(request)),
+    endsAttach: true,
     devicePath: (request) => deviceOf(request).path(),
     identify: (device, request) => deviceOf(request).is(device),
     hasSerial: (device, request) => deviceOf(request).hasSerial(device),
@@ -117,8 +118,8 @@ export function createCloud3BlockDriver(settings: StorageSettings): Driver {
   };
   const driver = createBlockDriver(block, {
     host,
-    ...(timeouts?.deviceMs === undefined ? {} : { deviceWaitMs: timeouts.deviceMs }),
     node: settings.node,
+    ...(timeouts?.deviceMs === undefined ? {} : { deviceWaitMs: timeouts.deviceMs }),
   });
   const whole: Driver = {
     ...providerDriver(driver, provider),

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { type BlockProvider, createBlockDriver } from './block-driver.js';
 import type { AccessMode } from '../contract/driver.js';
-import { memoryOperations } from '../contract/operations.js';
+import { isPending, memoryOperations } from '../contract/operations.js';
 import { DriverError } from '../errors/errors.js';
 import { parseMountTable } from '../node/mount-table.js';
 import type { NodeHost } from '../node/node-host.js';
@@ -23,6 +23,9 @@ class Attached {
   readonly calls: string[] = [];
   readonly operations = memoryOperations();
   isMounted = true;
+  isLeaving = false;
+  /** The error of each attach. */
+  refusal: DriverError['kind'] | undefined;
 
   get #host(): NodeHost {
     const mounts = () => (this.isMounted ? table : []);
@@ -59,10 +62,12 @@ class Attached {
       },
       attach: () => {
         this.calls.push('attach');
+        if (this.refusal) return Promise.reject(new DriverError(this.refusal, 'no'));
         return Promise.resolve({ devicePath: '/dev/link' });
       },
       detach: async ({ instance, operations }) => {
         this.calls.push(`detach ${instance ?? ''}`.trim());
+        if (this.isLeaving) return { type: 'pending', pollAfterMs: 1_000 };
         await operations.clear('detach');
         return undefined;
       },
@@ -109,4 +114,48 @@ describe('the detach of a volume from another node, while this one has it mounte
       expect(refused).to.be.instanceOf(DriverError).and.include({ kind: 'InUse' });
       expect(one.calls).to.deep.equal([]);
     });
+});
+
+describe('the attach or detach of a volume after the opposite call got no answer', () => {
+  it('waits for the end of the detach, which the provider may still execute', async () => {
+    const one = new Attached();
+    [one.isMounted, one.isLeaving] = [false, true];
+    await one.operations.set('detach', 'key');
+    expect(isPending(await one.call('attach', 'here'))).to.equal(true);
+    expect(one.calls).to.deep.equal(['detach i-1']);
+    one.isLeaving = false;
+    expect(await one.call('attach', 'here')).to.deep.equal({ devicePath: '/dev/link' });
+    expect(one.calls).to.deep.equal(['detach i-1', 'detach i-1', 'attach']);
+  });
+
+  it('of which the answer was lost is repeated before a detach, unless the provider refuses it', async () => {
+    for (const refusal of [undefined, 'QuotaExceeded', 'Unavailable'] as const) {
+      const one = new Attached();
+      one.isMounted = false;
+      one.refusal = refusal;
+      await one.operations.set('attach', 'key');
+      await one.call('detach', 'here');
+      expect(one.calls, refusal).to.deep.equal(['attach', 'detach i-1']);
+    }
+    const one = new Attached();
+    [one.isMounted, one.refusal] = [false, 'Timeout'];
+    await one.operations.set('attach', 'key');
+    const refused: unknown = await one.call('detach', 'here').catch((error: unknown) => error);
+    expect(refused).to.include({ kind: 'Timeout' });
+    expect(one.calls).to.deep.equal(['attach']);
+  });
+
+  it('detaches nothing that is mounted, and nothing without a detach that has no answer', async () => {
+    for (const [isMounted, kept] of [
+      [true, 'key'],
+      [false, 'key with-an-id'],
+      [false, undefined],
+    ] as const) {
+      const one = new Attached();
+      one.isMounted = isMounted;
+      if (kept !== undefined) await one.operations.set('detach', kept);
+      await one.call('attach', 'here');
+      expect(one.calls, kept).to.deep.equal(['attach']);
+    }
+  });
 });

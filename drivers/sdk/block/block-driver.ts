@@ -3,6 +3,7 @@ import { mountBlockDevice } from './block-mount.js';
 import { unmountTarget } from './block-unmount.js';
 import { LostLinks } from './lost-link.js';
 import { requireUnused } from './released-device.js';
+import { isUnanswered, repeatedAttach } from './unanswered-call.js';
 import type {
   AccessMode,
   AttachResult,
@@ -26,7 +27,7 @@ import { DriverError } from '../errors/errors.js';
 import { onNode } from '../errors/on-node.js';
 import { findInstance, type NodeInstances, requireInstance } from '../contract/node-instance.js';
 import { noSnapshots } from '../contract/no-snapshots.js';
-import type { Pending } from '../contract/operations.js';
+import { isPending, type Pending } from '../contract/operations.js';
 import {
   credentialKeys,
   fsTypeRule,
@@ -115,9 +116,12 @@ export interface BlockProvider {
   attach(request: BlockAttachRequest): Promise<AttachResult | Pending>;
   /**
    * Detaches the volume at the provider. Called only while the device that {@link devicePath} returns, if any, is not in
-   * use on this node, or for another node that has the volume too.
+   * use on this node, or for another node that has the volume too. While it has an attempt in {@link Operations} without
+   * the id of the provider's operation, an attach calls it first, and the reverse.
    */
   detach(request: BlockDetachRequest): Promise<void | Pending>;
+  /** Whether `detach` itself ends an attach whose call got no answer; absent: no. */
+  readonly endsAttach?: boolean;
   /** The path of the device on this node, without a provider call; undefined if no link leads to it. */
   devicePath(request: HandleRequest): Promise<string | undefined>;
   /** Whether a device is the volume's, by its serial; absent: the provider sets none. */
@@ -192,6 +196,21 @@ export function createBlockDriver(
     const instance = instances ? await findInstance(request, instances) : request.node;
     return provider.detach({ ...request, instance });
   };
+  /** Ends a detach without an answer, before an attach: it could be executed under the mounted file system. */
+  const endedDetach = async (request: BlockAttachRequest): Promise<void | Pending> => {
+    if (!(await isUnanswered(request, 'detach')) || (await request.isMounted())) return undefined;
+    return detachUnused(request);
+  };
+  /** Ends an attach without an answer, before a detach: otherwise the volume could become attached after it. */
+  const endedAttach = async (
+    request: HandleRequest,
+  ): Promise<AttachResult | Pending | undefined> => {
+    if (provider.endsAttach === true || !(await isUnanswered(request, 'attach'))) return undefined;
+    const instance = instances ? await findInstance(request, instances) : request.node;
+    if (instance === undefined) return undefined;
+    const isMounted = (): Promise<true> => Promise.resolve(true);
+    return repeatedAttach(() => provider.attach({ ...request, instance, isMounted }));
+  };
   return {
     name,
     ...(provider.provider === undefined ? {} : { provider: provider.provider }),
@@ -231,9 +250,14 @@ export function createBlockDriver(
       const { target } = request;
       const isMounted = (): Promise<boolean> =>
         target === undefined ? Promise.resolve(false) : lostLinks.isMounted(target);
-      return provider.attach({ ...request, instance, isMounted });
+      const asked = { ...request, instance, isMounted };
+      const ended = await endedDetach(asked);
+      return isPending(ended) ? ended : provider.attach(asked);
     },
-    detach: detachUnused,
+    async detach(request) {
+      const ended = await endedAttach(request);
+      return isPending(ended) ? ended : detachUnused(request);
+    },
     mount: (request) => {
       const { identify, hasSerial } = provider;
       return mountBlockDevice(request, {

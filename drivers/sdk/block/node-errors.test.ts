@@ -6,6 +6,7 @@ import { unmountTarget } from './block-unmount.js';
 import { LostLinks } from './lost-link.js';
 import { requireUnused } from './released-device.js';
 import type { MountRequest } from '../contract/driver.js';
+import { memoryOperations } from '../contract/operations.js';
 import { DriverError } from '../errors/errors.js';
 import type { HostFiles, NodeHost } from '../node/node-host.js';
 import { thisNode } from '../node/this-node.js';
@@ -15,6 +16,7 @@ const { signal } = new AbortController();
 const request = {
   ...{ volume: { uid: 'v', name: 'v', namespace: 'default' }, handle: 'v', parameters: {} },
   ...{ node: 'n', signal, devicePath: '/dev/v', target: '/m/v', readOnly: false, mayFormat: false },
+  operations: memoryOperations(),
 } as unknown as MountRequest;
 
 /** A node whose call of this name fails with an error of its file system. */
