@@ -14,7 +14,6 @@ export {
   awaitOperation,
   type AwaitRequest,
   type Observed,
-  operationIdOf,
   type OperationState,
   type ProviderOperation,
 } from './provider/await-operation.js';

@@ -1,7 +1,6 @@
 import type { AttachResult, CallContext } from '../contract/driver.js';
-import type { Pending } from '../contract/operations.js';
+import { operationIdOf, type Pending } from '../contract/operations.js';
 import { DriverError } from '../errors/errors.js';
-import { operationIdOf } from '../provider/await-operation.js';
 
 /**
  * Whether a call that attaches or detaches got no answer: the provider may still execute it. An operation with an id is

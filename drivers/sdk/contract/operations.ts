@@ -43,6 +43,15 @@ export interface Pending {
 /** Milliseconds that a driver call may wait for its provider to finish. */
 export const answerWithinMs = 2_000;
 
+/**
+ * Returns the id of the provider's operation from the stored text of an attempt, which is an idempotency key, a blank and
+ * the id; undefined before the id is known.
+ */
+export function operationIdOf(kept: string | undefined): string | undefined {
+  const space = kept?.indexOf(' ') ?? -1;
+  return space < 0 ? undefined : kept?.slice(space + 1);
+}
+
 /** Operations in memory, for tests and programs without persistent state. */
 export function memoryOperations(): Operations {
   const ids = new Map<OperationKind, string>();

@@ -3,11 +3,15 @@ import {
   type AwaitOptions,
   awaitOperation,
   type Observed,
-  operationIdOf,
   type OperationState,
 } from './await-operation.js';
 import { DriverError } from '../errors/errors.js';
-import { memoryOperations, type OperationKind, type Operations } from '../contract/operations.js';
+import {
+  memoryOperations,
+  operationIdOf,
+  type OperationKind,
+  type Operations,
+} from '../contract/operations.js';
 
 /** A provider of one resource, which creates a second one for each start with an unknown key. */
 class Provider {

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { DriverError } from '../errors/errors.js';
 import {
   answerWithinMs,
+  operationIdOf,
   type OperationKind,
   type Operations,
   type Pending,
@@ -83,11 +84,6 @@ function read(text: string | undefined): Attempt | undefined {
   const space = text.indexOf(' ');
   if (space < 0) return { key: text, operationId: undefined };
   return { key: text.slice(0, space), operationId: text.slice(space + 1) };
-}
-
-/** Returns the id of the provider's operation from the stored text of an attempt; undefined before it is known. */
-export function operationIdOf(kept: string | undefined): string | undefined {
-  return read(kept)?.operationId;
 }
 
 /**

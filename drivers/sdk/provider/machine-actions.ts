@@ -1,9 +1,9 @@
 import type { CallContext } from '../contract/driver.js';
 import { DriverError, type DriverErrorKind } from '../errors/errors.js';
-import type { OperationKind, Pending } from '../contract/operations.js';
+import { type OperationKind, operationIdOf, type Pending } from '../contract/operations.js';
 import type { ProviderClient } from '../http/provider-client.js';
 import { ActionLanes } from './action-lanes.js';
-import { type Observed, operationIdOf, type ProviderOperation } from './await-operation.js';
+import type { Observed, ProviderOperation } from './await-operation.js';
 import { carryOut } from './provider-calls.js';
 
 /** An action on a volume that a machine executes: the machine to which the volume is or will be attached. */

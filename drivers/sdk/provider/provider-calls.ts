@@ -2,17 +2,13 @@ import type { CallContext, DeleteRequest, VolumeIdentity } from '../contract/dri
 import {
   answerWithinMs,
   isPending,
+  operationIdOf,
   type OperationKind,
   type Operations,
   type Pending,
 } from '../contract/operations.js';
 import { KeyedQueue } from '../turns/keyed-queue.js';
-import {
-  awaitOperation,
-  isNotDeleted,
-  operationIdOf,
-  type ProviderOperation,
-} from './await-operation.js';
+import { awaitOperation, isNotDeleted, type ProviderOperation } from './await-operation.js';
 import { RunningOperations } from './running-operations.js';
 import { machineClock, pauseOn, type ProviderClock } from '../http/provider-clock.js';
 
