@@ -80,10 +80,15 @@ export class Admission {
 
   /**
    * Validates one write on top of the staged writes of `validation`, and stages it.
+   * @param guard checks the stored object before an update is compared with it: the errors of rules quote it
    * @throws StatusError InvalidArgument with every violation of the shape, or else of the rules; NotFound for an update
-   * of a missing object, AlreadyExists for a creation of an existing object; errors of the namespace and of the rules
+   * of a missing object, AlreadyExists for a creation of an existing object; errors of `guard`, namespace and rules
    */
-  prepareNext(validation: Validation, request: WriteRequest): Later<PreparedWrite> {
+  prepareNext(
+    validation: Validation,
+    request: WriteRequest,
+    guard: (stored: ApiObject) => Later<unknown>,
+  ): Later<PreparedWrite> {
     const { object, found: misshapen } = this.#shape(request);
     if (misshapen.length > 0) throw invalid(misshapen);
     const { kind } = request.served;
@@ -92,11 +97,13 @@ export class Admission {
     const staged = staging.has(kind, key);
     const present = staged ? staging.get(kind, key) : validation.stored(kind, key);
     return after(present, (current) => {
-      staging.set(kind, key, asStored(kind, object, current));
-      return after(this.#admit(validation, request, object, current), ({ write, found }) => {
-        if (found.length > 0) throw invalid(found);
-        staging.set(kind, key, asStored(kind, write.object, current));
-        return write;
+      return after(request.mode === 'update' && current ? guard(current) : undefined, () => {
+        staging.set(kind, key, asStored(kind, object, current));
+        return after(this.#admit(validation, request, object, current), ({ write, found }) => {
+          if (found.length > 0) throw invalid(found);
+          staging.set(kind, key, asStored(kind, write.object, current));
+          return write;
+        });
       });
     });
   }

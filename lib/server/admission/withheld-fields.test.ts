@@ -82,6 +82,10 @@ describe('fields that a caller with access to the object may not write', () => {
     const lamp = { ...there, metadata };
     expect(await single('Update', { ...where, lamp })).to.match(/^Aborted/);
     expect(await single('Update', { ...where, lamp, dryRun: true })).to.match(/^Aborted/);
+    for (const invalid of [{ room: 'attic' }, { watts: 13 }])
+      expect(await single('Update', { ...where, lamp: { ...lamp, ...invalid } })).to.match(
+        /^Aborted/,
+      );
     expect(await single('UpdateStatus', { ...where, lamp: { on: true, metadata } })).to.match(
       /^Aborted/,
     );
@@ -91,6 +95,22 @@ describe('fields that a caller with access to the object may not write', () => {
     expect(await transact({ type: 'UPDATE_STATUS', ...guarded, object: '{"on":true}' })).to.match(
       /^Aborted/,
     );
+  });
+
+  it('are not compared, nor quoted, in an object that the caller may not access', async () => {
+    const name = nextName();
+    const foreign = { ...there, room: 'vault', labels: { owner: 'other' } };
+    const made = await house.store.create(lamps, { ...foreign, namespace: 'home', name });
+    const lamp = { ...there, room: 'hall' };
+    const verdicts = [
+      await single('Update', { namespace: 'home', name, lamp }),
+      await transact({ type: 'OVERWRITE', name, object: JSON.stringify({ ...lamp, name }) }),
+    ];
+    for (const verdict of verdicts)
+      expect(verdict)
+        .to.match(/^PermissionDenied .*does not belong/)
+        .and.not.contain('vault');
+    expect(await house.store.get(lamps, { namespace: 'home', name })).to.deep.equal(made);
   });
 
   it('do not prevent writes of other fields', async () => {

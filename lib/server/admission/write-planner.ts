@@ -76,28 +76,29 @@ export class WritePlanner {
 
   /**
    * Plans a creation or a replacement.
-   * @param guard compares the versions that the caller gave. It runs before the changed fields are checked: against a newer
-   * object, they would also have the changes of others.
-   * @throws StatusError errors of `guard`; as {@link Admission.prepareNext}; PermissionDenied for an object or a field that the caller may
-   * not change
+   * @param guard compares the versions that the caller gave with the stored object. It runs before any field is compared: a
+   * newer object also has the changes of others.
+   * @throws StatusError errors of `guard`; as {@link Admission.prepareNext}; PermissionDenied for an object or a field
+   * that the caller may not change. It comes before any error that quotes the stored object.
    */
   write(
     context: CallContext,
     request: WriteRequest & { readonly mode: 'create' | 'update' },
     validation: Validation,
-    guard: (write: PreparedWrite) => Later<unknown> = () => undefined,
+    guard: (stored: ApiObject) => Later<unknown> = () => undefined,
   ): Later<PreparedWrite> {
     const { served, mode } = request;
     const { plural } = served.kind;
+    const accessed = (stored: ApiObject): Later<unknown> =>
+      after(this.requireAccess(context, plural, mode, stored), () => guard(stored));
     const prepared = recovered(
-      () => this.#options.admission.prepareNext(validation, request),
+      () => this.#options.admission.prepareNext(validation, request, accessed),
       (error) => this.#refused(context, request, validation, error),
     );
     return after(prepared, (write) => {
       const { before, object } = write;
-      const allowed = this.requireAccess(context, plural, mode, before ?? object);
-      const guarded = after(allowed, () => guard(write));
-      return after(guarded, () =>
+      const allowed = before ? undefined : this.requireAccess(context, plural, mode, object);
+      return after(allowed, () =>
         after(this.requireChange(context, plural, { before, after: object }), () => write),
       );
     });

@@ -17,7 +17,6 @@ import { accessesByIndex } from './kind-check-operations.js';
 import type { Resources } from './resources.js';
 import { requireFinalizersOnly } from './transaction-refusals.js';
 import type { WritePlanner } from '../admission/write-planner.js';
-import type { PreparedWrite } from '../admission/write-request.js';
 import { accessOf, reading } from './object-rights.js';
 
 // The function by which the store applies an operation; the next operation of the transaction is validated against
@@ -94,8 +93,8 @@ export class OperationPlans {
     const mode = given.type === 'CREATE' ? 'create' : 'update';
     const first = !validation.staging.has(served.kind, key);
     const asked = { served, namespace, name: key.name, object, mode } as const;
-    const guard = ({ before }: PreparedWrite) =>
-      before && checkGuard(this.#options, context, given, before);
+    const guard = (stored: ApiObject): Promise<unknown> =>
+      checkGuard(this.#options, context, given, stored);
     const { before, operation } = await planner.write(context, asked, validation, guard);
     const wanted = await this.#protected(context, given, before);
     if (operation.op !== 'create' && operation.op !== 'update')

@@ -157,8 +157,10 @@ export class Resources {
     const name = mode === 'update' ? textOf(request, 'name') : undefined;
     const namespace = requestNamespace(served.kind, request);
     const asked = { served, namespace, name, object, mode };
+    const guard = (stored: ApiObject): void =>
+      requireStored(served.kind, stored, expectedBy(object));
     return writes.run(context, (validation) =>
-      after(planner.write(context, asked, validation, requireExpected), (write) =>
+      after(planner.write(context, asked, validation, guard), (write) =>
         this.#verdict(served, write, request.dryRun === true),
       ),
     );
