@@ -31,7 +31,8 @@ export interface Authentication {
   authenticate(header: string | undefined): Promise<Identity>;
   /**
    * Authenticates the caller of a stream again: when the stream begins, and after changes of users, tokens, policies and
-   * nodes in the store. Then its right is checked again too. Absent: the stream ends only when its token expires.
+   * nodes in the store. Then its right is checked again too. A call that hangs delays the end of its own stream, and the
+   * checks after the next change by a second at most. Absent: the stream ends only when its token expires.
    * @throws StatusError Unauthenticated
    */
   recheck?(identity: Identity): Promise<Identity>;

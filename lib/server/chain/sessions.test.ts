@@ -175,6 +175,46 @@ describe('sessions', () => {
     expect(await reasonOf(elsewhere)).to.equal('PermissionDenied');
   });
 
+  it('end when their right is revoked while the check of another stream hangs', async () => {
+    const clock = new FakeClock();
+    let change: () => void = () => undefined;
+    let hangs = false;
+    let valid = true;
+    const sessions = new Sessions({
+      authenticator: {
+        authenticate: () => Promise.resolve(ann),
+        recheck: (identity) => {
+          if (identity.subject === 'bob' && hangs) return new Promise(() => undefined);
+          return valid ? Promise.resolve(identity) : Promise.reject(gone);
+        },
+      },
+      authorizer: accessControl(() => true),
+      changes: async function* () {
+        for (;;) {
+          await new Promise<void>((resolve) => (change = resolve));
+          yield;
+        }
+      },
+      clock,
+      logger: silentLogger,
+    });
+    const streams = [endless(), endless()] as const;
+    const ended = reasonOf(run(sessions, ann, access, never, streams[0].source));
+    void reasonOf(run(sessions, { ...ann, subject: 'bob' }, access, never, streams[1].source));
+    await settle();
+    hangs = true;
+    change();
+    await settle();
+    valid = false;
+    change();
+    await settle();
+    await clock.advance(1_000);
+    await settle();
+    expect(streams[0].ended()).to.equal(true);
+    expect(await ended).to.equal('InvalidToken');
+    sessions.close();
+  });
+
   describe('whose token is revoked', () => {
     /** Sessions of one caller, whose token becomes invalid by `revoke`. */
     function revocable(): { readonly sessions: Sessions; readonly revoke: () => void } {

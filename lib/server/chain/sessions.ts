@@ -4,9 +4,9 @@ import {
   type Logger,
   messageOf,
   sleep,
-  StatusError,
   TimeSlice,
   type Timer,
+  within,
 } from '../../base/index.js';
 import {
   type Access,
@@ -16,6 +16,7 @@ import {
   nodesOf,
 } from '../auth/index.js';
 import { PacedEnds, StreamEnd } from './paced-ends.js';
+import { expired, renarrowed, tooMany } from './session-ends.js';
 
 /** Options of sessions. */
 export interface SessionOptions {
@@ -49,33 +50,10 @@ export interface OpenSession {
 const sessionsMax = 8_192;
 /** Delay before the watch of rights is restarted after its end. */
 const retryMs = 1_000;
+/** Maximum wait for checks in progress before the checks of a later change. */
+const checkMs = 1_000;
 /** Tokens whose checks begin together; more of them are checked over several turns of the event loop. */
 const togetherMax = 32;
-
-function expired(): StatusError {
-  return new StatusError({
-    code: 'Unauthenticated',
-    reason: 'TokenExpired',
-    message: 'the bearer token has expired; get another one and resume the stream',
-  });
-}
-
-function tooMany(max: number): StatusError {
-  return new StatusError({
-    code: 'ResourceExhausted',
-    reason: 'TooManyStreams',
-    message: `${max} streams are open, which is the limit, and no account has more than this one; close some, or retry later`,
-    retryAfterMs: 5_000,
-  });
-}
-
-function renarrowed(): StatusError {
-  return new StatusError({
-    code: 'PermissionDenied',
-    reason: 'PermissionDenied',
-    message: 'the objects that this account is permitted to access have changed; resume the stream',
-  });
-}
 
 /**
  * Open streams with their rights: a stream ends with an error as soon as its token expires. With `changes` and an
@@ -191,7 +169,7 @@ export class Sessions {
       this.#isChanged = false;
       const tokens = byToken(this.#open);
       if (tokens.length <= togetherMax && !this.#checks.present) {
-        await this.#recheckTokens(tokens);
+        await this.#wait(tokens.map((ofToken) => this.#recheckToken(ofToken)));
         continue;
       }
       const checks: Promise<void>[] = [];
@@ -200,13 +178,16 @@ export class Sessions {
       // In this turn: the values of streams that were checked before the change wait for the next check too.
       if (this.#isChanged) continue;
       this.#checks.present = undefined;
-      await Promise.all(checks);
+      await this.#wait(checks);
     }
     this.#checking = undefined;
   }
 
-  async #recheckTokens(tokens: readonly (readonly Session[])[]): Promise<void> {
-    await Promise.all(tokens.map((ofToken) => this.#recheckToken(ofToken)));
+  /** Waits for checks for a limited time: one of an embedder may hang, and later changes must be checked too. */
+  async #wait(checks: readonly Promise<void>[]): Promise<void> {
+    const expiry = (over: AbortSignal): Promise<void> =>
+      sleep(this.#options.clock, checkMs, over, { background: true });
+    await within(Promise.all(checks), expiry);
   }
 
   /** Begins the checks of many tokens over several turns, and adds them to `checks`. */
