@@ -79,8 +79,28 @@ async function inspect(database: string): Promise<Found> {
   }
 }
 
-/** Converts an error about the copy to one about the store. */
+/** Reasons of errors of a disk that can't be written. */
+const unwritable: ReadonlySet<string> = new Set([
+  ...['NoRoomForCopy', 'CopyFailed', 'NoRoomToOpen', 'LockUnavailable', 'HighWaterUnwritable'],
+  'DiskFull',
+]);
+
+function scratchUnwritable(what: string, cause: unknown): StatusError {
+  return new StatusError({
+    code: 'Unavailable',
+    reason: 'ScratchUnwritable',
+    message: `${what} (${messageOf(cause)}), and the copy was removed; free disk space there, or set TMPDIR to a directory on another disk`,
+    cause,
+  });
+}
+
+/** Converts an error about the copy to one about the store, unless the disk of the copy is its cause. */
 function aboutStore(error: unknown, copy: string, directory: string): unknown {
+  const ofDisk =
+    (error instanceof StatusError && unwritable.has(error.reason)) ||
+    /ENOSPC|EDQUOT|No space left|quota exceeded/i.test(messageOf(error));
+  if (ofDisk && messageOf(error).includes(copy))
+    return scratchUnwritable(`the upgrade of ${directory} can't be rehearsed in ${copy}`, error);
   const message = messageOf(error).replaceAll(copy, directory);
   if (!(error instanceof StatusError)) return new Error(message, { cause: error });
   const { code, reason } = error;
@@ -116,8 +136,7 @@ export async function rehearseUpgrade(
     await copyInto(files, directory, rehearsal);
     return await rehearseOn(rehearsal, directory, options, work);
   } finally {
-    await files.remove(rehearsal);
-    await lock.release();
+    await files.remove(rehearsal).finally(() => lock.release());
   }
 }
 
@@ -130,7 +149,9 @@ async function rehearseOn(
 ): Promise<UpgradeReport> {
   try {
     const found = await inspect(join(copy, databaseName));
-    const store = await openStore({ engine: new LevelEngine({ directory: copy }) });
+    const store = await openStore({
+      engine: new LevelEngine({ directory: copy, fileSystem: files }),
+    });
     try {
       const { objects, records, revision } = await store.verify();
       await work(store);
@@ -166,11 +187,6 @@ async function copyInto(files: FileSystem, directory: string, to: string): Promi
     await copyTree(files, source.database, join(to, databaseName));
     if (await files.exists(source.mark)) await files.copyFile(source.mark, join(to, markName));
   } catch (cause) {
-    throw new StatusError({
-      code: 'Unavailable',
-      reason: 'ScratchUnwritable',
-      message: `the database in ${directory} can't be copied to ${to} (${messageOf(cause)}), and the copy was removed; free disk space there, or set TMPDIR to a directory on another disk`,
-      cause,
-    });
+    throw scratchUnwritable(`the database in ${directory} can't be copied to ${to}`, cause);
   }
 }

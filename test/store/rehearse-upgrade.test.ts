@@ -82,6 +82,20 @@ describe('the rehearsal of an upgrade', () => {
     expect(await readdir(scratch)).to.deep.equal([]);
   });
 
+  it('names the directory of the copy if that has no space for the migration', async () => {
+    await unpackFixture(interrupted, directory);
+    const fileSystem = {
+      ...nodeFileSystem,
+      freeBytes: async (path: string) => (path.startsWith(scratch) ? 1_000_000 : undefined),
+    };
+    const error: unknown = await rehearseUpgrade(directory, { scratch, fileSystem }).catch(
+      (e: unknown) => e,
+    );
+    expect(error).to.include({ reason: 'ScratchUnwritable' });
+    expect(String(error)).to.include(`the database in ${scratch}`);
+    expect(await readdir(scratch)).to.deep.equal([]);
+  });
+
   it('is refused for a damaged store, and the error names the store instead of the copy', async () => {
     await unpackFixture('schema-2/library', directory);
     const [table = ''] = (await readdir(join(directory, 'db'))).filter((n) => n.endsWith('.ldb'));
