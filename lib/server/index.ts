@@ -3,7 +3,8 @@
  *
  * - Both transports share one chain of checks.
  * - Default deny: only methods declared anonymous work without a token.
- * - Unknown fields are refused by name, status fields of clients ignored, violations are reported together.
+ * - Unknown fields are refused (REST by name, gRPC by number), and status fields in creations and updates are ignored. All
+ *   violations of the shape are reported together, or else all of the rules.
  *
  * Not guaranteed: delivery to clients that do not read; they get backpressure.
  */
