@@ -7,7 +7,7 @@ import {
   type World,
 } from '../reasons/index.js';
 import { type Cause, causeOf } from './cause.js';
-import { causeByRefusal, type ReportedEvent } from './refusals.js';
+import { causeByRefusal, refusalOf, type ReportedEvent } from './refusals.js';
 import { isSettledStatus } from './settled-status.js';
 
 /** The cause of an object's state and the remedy. */
@@ -22,7 +22,7 @@ export interface Explanation extends Cause {
  * The cause of an object's problem and its remedy; undefined without a problem. Without a condition and a driver error, or
  * with one that only asks to wait, a refused reconcile explains it: the object does not continue. If nothing does, and
  * its status is not settled, the last event of the object does, if it is a warning.
- * @param events newest first; also those of the instances of a service
+ * @param events newest first; also those of the instances of a service, and of the object that asks to wait
  */
 export function explain(
   subject: Subject,
@@ -31,10 +31,10 @@ export function explain(
 ): Explanation | undefined {
   const reported = causeOf(subject, world);
   const found = reported && explained(reported, world);
-  const refusal = causeByRefusal(subject, world, events);
-  // Waiting does not help while the reconcile of the waiting object is refused.
-  const isRefused = found?.remedy?.type === 'wait' && refusal?.object === found.object;
-  if (found && !isRefused) return found;
+  if (found && found.remedy?.type !== 'wait') return found;
+  const refusal = (found && refusalOf(found, events)) ?? causeByRefusal(subject, world, events);
+  // Waiting does not help while the reconcile of the waiting object, or of an instance of it, is refused.
+  if (found && !refusal?.path.includes(found.object)) return found;
   const cause = refusal ?? causeByEvent(subject, events);
   return cause && explained(cause, world);
 }

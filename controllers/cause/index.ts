@@ -6,13 +6,15 @@
  * Guarantees:
  * - Causes come from the status of objects, without further probes. Servers and clients pass the objects that they can
  *   read.
- * - {@link causeOf} and {@link explain} are pure; only {@link gather} and {@link worldOfNamespace} read.
+ * - {@link causeOf} and {@link explain} are pure; only {@link gather}, {@link worldOfNamespace} and
+ *   {@link readExplanation} read.
  *
  * Caveats: an object that the caller may not read counts as absent, so that the cause may be less deep.
  */
 export { type Cause, causeOf } from './cause.js';
 export { causeText, explain, type Explanation } from './explain.js';
-export { refusalReasons, type ReportedEvent } from './refusals.js';
+export { newestFirst, readExplanation } from './read-explanation.js';
+export { causeByRefusal, refusalReasons, type ReportedEvent } from './refusals.js';
 export { nextRetryText, requestsOf, requestText } from './request-text.js';
 export { problemOfStorage } from './reported-problem.js';
 export { isSettledStatus, isUsableStatus } from './settled-status.js';

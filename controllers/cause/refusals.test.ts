@@ -2,6 +2,8 @@ import { expect } from 'chai';
 import type { Instance, Service, Volume } from '@kedge/api/kinds';
 import { emptyWorld, type Subject } from '../reasons/index.js';
 import { explain } from './explain.js';
+import type { Reader } from './gather.js';
+import { readExplanation } from './read-explanation.js';
 
 const metaOf = (uid: string) => ({
   ...{ uid, resourceVersion: '1', generation: 1, createdAt: '', updatedAt: '' },
@@ -78,6 +80,43 @@ describe('a reconcile that is refused again and again', () => {
     const refusal = eventsOf('i', 'agent refused');
     expect(explanationOf(recorded('Starting'), refusal)).to.contain('agent refused');
     expect(explanationOf(recorded('ImagePullFailed'), refusal)).to.contain('as recorded');
+  });
+
+  it('precedes the wait of the service of the instance', () => {
+    const conditions = [condition('Ready', 'False', 'Deploying')];
+    const waiting = { ...service, status: 'Deploying', conditions } as Service;
+    const starting = { ...instance, status: 'Pending', conditions: [] } as Instance;
+    const around = { ...world, instances: [starting], services: [waiting] };
+    const subject = { kind: 'Service', object: waiting } as const;
+    expect(explain(subject, around)?.remedy?.type).to.equal('wait');
+    expect(explain(subject, around, eventsOf('i', 'agent refused'))?.path).to.deep.equal([
+      'Service default/web',
+      'Instance default/web-0',
+    ]);
+  });
+
+  it('is the cause of an instance that waits for the refused volume, whose events are read', async () => {
+    const conditions = [condition('Ready', 'False', 'Provisioning')];
+    const pending = { ...volume, status: 'Provisioning', conditions } as unknown as Volume;
+    const template = { volumes: [{ name: 'd', mountPath: '/d', claim: { name: 'data' } }] };
+    const waiting = { ...instance, status: 'Pending', conditions: [], template } as Instance;
+    const reader: Reader = {
+      credentials: new Map(),
+      get: (async (kind: string) => (kind === 'Volume' ? pending : 'NotFound')) as never,
+      list: async () => [],
+    };
+    const read: string[] = [];
+    const found = await readExplanation(
+      reader,
+      async (namespace, selector) => {
+        read.push(`${namespace} ${selector}`);
+        return eventsOf('v', 'volume refused').map((event) => ({ ...event, lastSeenAt: '' }));
+      },
+      { kind: 'Instance', object: waiting },
+    );
+    expect(found?.reason).to.equal('ReconcileRefused');
+    expect(found?.path).to.deep.equal(['Instance default/web-0', 'Volume default/data']);
+    expect(read).to.include('default regarding.kind=Volume,regarding.name=data');
   });
 
   it('leaves other warnings of a settled object out, because they may have ended', () => {

@@ -31,6 +31,15 @@ function openRefusal(uid: string, events: readonly ReportedEvent[]): ReportedPro
   return undefined;
 }
 
+/** The refusal of the reconcile of the object that reports a cause; undefined without one. Pure. @param events newest first */
+export function refusalOf(
+  { subject, object, path }: Cause,
+  events: readonly ReportedEvent[],
+): Cause | undefined {
+  const refusal = openRefusal(subject.object.metadata.uid, events);
+  return refusal && { ...refusal, subject, object, path };
+}
+
 /**
  * The refusal of the reconcile of an object, or of an instance of a service; undefined without one. Conditions do not
  * report it, because it may be their write that is refused. Pure.

@@ -1,17 +1,24 @@
-import type { ObjectStore } from 'kedge';
+import { type ObjectStore, parseFieldSelector } from 'kedge';
 import type { DriverRegistry } from '@kedge/driver-sdk';
 import type { Subject } from '../reasons/index.js';
-import { explain, type Explanation } from '../cause/explain.js';
-import { gather } from '../cause/gather.js';
+import type { Explanation } from '../cause/explain.js';
+import { readExplanation } from '../cause/read-explanation.js';
 import { storeReader } from '../cause/store-reader.js';
+import { events } from '../event/kind.js';
 
 /** The cause of an object's problem, read from a store; undefined without a problem. */
-export async function explainStored(
+export function explainStored(
   store: ObjectStore,
   { declaredCredentials = new Map() }: DriverRegistry,
   subject: Subject,
 ): Promise<Explanation | undefined> {
-  return explain(subject, await gather(storeReader(store, declaredCredentials), subject));
+  const reader = storeReader(store, declaredCredentials);
+  return readExplanation(
+    reader,
+    async (namespace, selector) =>
+      (await store.list(events, { namespace, fields: parseFieldSelector(selector) })).items,
+    subject,
+  );
 }
 
 /** The lines of a description: the remedy as a sentence with the command. */

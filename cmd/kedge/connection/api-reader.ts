@@ -2,11 +2,11 @@ import type { Event } from 'kedge';
 import { hasCode, parseKey } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import {
-  explain,
   type Explanation,
-  gather,
+  newestFirst,
   type Readable,
   type Reader,
+  readExplanation,
   refusalReasons,
   type Subject,
 } from '@kedge/controllers/cause';
@@ -50,37 +50,22 @@ export function apiReader(client: ApiClient): Reader {
   };
 }
 
-async function eventsWhere(
-  client: ApiClient,
-  { object }: Subject,
-  fieldSelector: string,
-): Promise<readonly Event[]> {
-  const namespace = 'namespace' in object ? object.namespace : 'default';
-  const request = { namespace, fieldSelector };
-  return (await readable(client.resource(events).list(request), undefined))?.items ?? [];
-}
-
-/** The events that may explain an object, newest first: its own, and for a service the refusals of its instances. */
-async function eventsOf(client: ApiClient, subject: Subject): Promise<readonly Event[]> {
-  const { kind, object } = subject;
-  const own = `regarding.kind=${kind},regarding.name=${object.name}`;
-  const ofInstances = Object.values(refusalReasons).map(
-    (reason) => `regarding.kind=Instance,reason=${reason}`,
-  );
-  const selectors = kind === 'Service' ? [own, ...ofInstances] : [own];
-  const found = await Promise.all(
-    selectors.map((selector) => eventsWhere(client, subject, selector)),
-  );
-  return found.flat().sort((a, b) => b.lastSeenAt.localeCompare(a.lastSeenAt));
-}
-
 /** The problem of an object; undefined without one. Events are read unless the objects explain it without a wait. */
-export async function explainRemote(
+export function explainRemote(
   client: ApiClient,
   subject: Subject,
 ): Promise<Explanation | undefined> {
-  const world = await gather(apiReader(client), subject);
-  const found = explain(subject, world);
-  if (found && found.remedy?.type !== 'wait') return found;
-  return explain(subject, world, await eventsOf(client, subject));
+  const eventsWhere = async (namespace: string, fieldSelector: string): Promise<readonly Event[]> =>
+    (await readable(client.resource(events).list({ namespace, fieldSelector }), undefined))
+      ?.items ?? [];
+  return readExplanation(apiReader(client), eventsWhere, subject);
+}
+
+/** The events by which refusals of reconciles begin and end, of all objects, newest first. */
+export async function refusalsOf(client: ApiClient): Promise<readonly Event[]> {
+  const lists = Object.values(refusalReasons).map((reason) =>
+    client.resource(events).list({ namespace: '-', fieldSelector: `reason=${reason}` }),
+  );
+  const found = await Promise.all(lists.map((list) => readable(list, undefined)));
+  return newestFirst(found.flatMap((list) => list?.items ?? []));
 }

@@ -1,6 +1,13 @@
 import type { AnyKind } from 'kedge';
 import { textOf } from 'kedge/rpc';
-import { causeText, explain, isSettledStatus, type World } from '@kedge/controllers/cause';
+import {
+  causeByRefusal,
+  causeText,
+  explain,
+  isSettledStatus,
+  type ReportedEvent,
+  type World,
+} from '@kedge/controllers/cause';
 import { declaredCredentials } from '@kedge/drivers';
 import type { Group } from './formats.js';
 import { labelOf, subjectOf } from './subjects.js';
@@ -13,7 +20,7 @@ export interface KindCount {
   readonly statuses: string;
 }
 
-/** An object whose status is not settled. */
+/** An object whose status is not settled, or whose reconcile is refused. */
 export interface NotReady {
   /** Kind and key of the object, such as `Volume default/data`. */
   readonly object: string;
@@ -35,8 +42,14 @@ export function countsOf(groups: readonly Group[]): readonly KindCount[] {
   });
 }
 
-/** All objects whose status is not settled, with the cause if one is known. */
-export function notReady(groups: readonly Group[]): readonly NotReady[] {
+/**
+ * All objects whose status is not settled, with the cause if one is known, and those whose reconcile is refused.
+ * @param refusals the events by which refusals begin and end, newest first
+ */
+export function notReady(
+  groups: readonly Group[],
+  refusals: readonly ReportedEvent[] = [],
+): readonly NotReady[] {
   const objectsOf = (kind: string): readonly never[] =>
     (groups.find((group) => group.kind.kind === kind)?.objects ??
       []) as readonly unknown[] as never[];
@@ -52,10 +65,13 @@ export function notReady(groups: readonly Group[]): readonly NotReady[] {
   return groups.flatMap(({ kind, objects }) =>
     objects.flatMap((object): readonly NotReady[] => {
       const status = textOf(object, 'status');
-      if (status === '' || isSettledStatus(status)) return [];
-      const label = labelOf(kind, object);
       const subject = subjectOf(kind, object);
-      const cause = subject && explain(subject, world);
+      const isSettled = status === '' || isSettledStatus(status);
+      const isRefused = (): boolean =>
+        refusals.length > 0 && subject !== undefined && !!causeByRefusal(subject, world, refusals);
+      if (isSettled && !isRefused()) return [];
+      const label = labelOf(kind, object);
+      const cause = subject && explain(subject, world, refusals);
       return [{ object: label, status, cause: causeText(cause, label) }];
     }),
   );

@@ -6,8 +6,8 @@ const introduction = `# Reasons of conditions
 
 The meaning and the remedy of each reason of a condition, volume or snapshot. \`kedge why TYPE/NAME\` prints the
 reason, the remedy and the command for one object, with its names filled in; \`kedge describe\`, \`kedge cast\` and
-the last column of \`kedge get\` show them too. \`ReconcileRefused\` and \`Reconciled\` are reasons of events, which only
-\`kedge why\` and \`kedge cast\` explain. The remedies below use the object names of the examples:
+the last column of \`kedge get\` show them too. \`ReconcileRefused\` and \`Reconciled\` are reasons of events, which
+\`kedge get\` does not read. The remedies below use the object names of the examples:
 service and instance \`web\`, volume \`data\`, snapshot \`copy\`, node \`n1\`, class \`fast\`.
 
 This page is generated from the table of reasons in \`controllers/reasons\`: \`node scripts/reasons-page.mjs\`.

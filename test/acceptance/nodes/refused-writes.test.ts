@@ -79,10 +79,15 @@ describe('an agent whose account lost the right to write the status of instances
     expect(explanation).to.match(refused).and.contain('Instance default/web-0');
     expect(explanation).to.contain('the reconcile by the agent is refused (PermissionDenied)');
     expect((await daemon.ok('GET', instance)).status).to.equal('Running');
+    const described = (await daemon.cli('describe', 'service/web')).stdout;
+    expect(described).to.contain('it waits for the end of the refusal');
+    const all = (await daemon.cli('status')).stdout;
+    expect(all).to.match(/Instance default\/web-0 +Running +the reconcile by the agent is refused/);
 
     await withPolicies(['node']);
     await eventually('the end of the refusal', hasNone, 90_000);
     const events = await daemon.cli('events', '--for', 'instance/web-0');
     expect(events.stdout).to.contain('Reconciled');
+    expect((await daemon.cli('status')).stdout).to.not.contain('is refused');
   });
 });

@@ -5,6 +5,7 @@ import type { JsonObject } from 'kedge/rpc';
 import { textOf } from 'kedge/rpc';
 import { allKinds } from '@kedge/controllers/kinds';
 import { connect, listAll } from '../../connection/api.js';
+import { refusalsOf } from '../../connection/api-reader.js';
 import { currentContext } from '../../connection/context.js';
 import { refusalOf, storeState } from '../../connection/store-state.js';
 import { scopeOf } from '../../connection/targets.js';
@@ -61,7 +62,7 @@ async function status(output: string): Promise<void> {
     const store = await storeState();
     const nodes = groups.find(({ kind }) => kind.kind === 'Node')?.objects ?? [];
     const counts = countsOf(groups.filter(({ kind }) => kind.kind !== 'Node'));
-    const open = notReady(groups);
+    const open = notReady(groups, await refusalsOf(client));
     if (format !== 'table') {
       const data = {
         server: context.server,
