@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { hasCode, invalid, StatusError } from 'kedge/objects';
+import { hasCode, invalid, sleep, StatusError, systemClock } from 'kedge/objects';
 import type { ApiClient } from 'kedge/client';
 import { type JsonObject, textOf } from 'kedge/rpc';
 import { connect, kindNamed, methodFor } from '../../connection/api.js';
@@ -102,6 +102,9 @@ function describeCommand(target: Placed): string {
   return `${installation().kedge} describe ${slashed(target)}${where}`;
 }
 
+/** Interval of the reads of an object that can't be watched. */
+const pollMs = 1_000;
+
 async function gone(
   client: ApiClient,
   target: Placed,
@@ -122,15 +125,26 @@ async function gone(
     }
   };
   const stop = new AbortController();
+  const over = AbortSignal.any([limit, stop.signal]);
   const watching = follow(
     client,
     [{ kind, namespace }],
     ({ object, deleted }) => deleted && object.name === name,
-    AbortSignal.any([limit, stop.signal]),
-  );
-  // The object may have been deleted before the watch started.
-  if (!(await exists())) stop.abort();
-  await watching;
+    over,
+  ).catch(async (error: unknown) => {
+    // A caller without the right to list can still read the object.
+    if (!hasCode(error, 'PermissionDenied')) throw error;
+    while (!over.aborted && (await exists())) await sleep(systemClock, pollMs, over);
+  });
+  // It is awaited after another call: until then, its error must not end the process as an unhandled one.
+  watching.catch(() => undefined);
+  try {
+    // The object may have been deleted before the watch started.
+    if (!(await exists())) stop.abort();
+    await watching;
+  } finally {
+    stop.abort();
+  }
   if (limit.aborted && (await exists()))
     throw new StatusError({
       code: 'DeadlineExceeded',

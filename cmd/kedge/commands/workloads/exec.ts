@@ -58,7 +58,11 @@ async function withInstances(
   { namespace, instance }: { readonly namespace: string; readonly instance: string },
   error: StatusError,
 ): Promise<StatusError> {
-  const { items } = await client.resource(instances).list({ namespace });
+  // Without the right to list instances, the error itself is reported.
+  const { items } = await client
+    .resource(instances)
+    .list({ namespace })
+    .catch(() => ({ items: [] }));
   const names = items.filter(({ service }) => service === instance).map(({ name }) => name);
   if (names.length === 0) return error;
   const { code, reason, message, resource } = error;
