@@ -27,6 +27,9 @@ async function tlsOf({
   };
 }
 
+/** The server and the credentials of the last client. */
+let used: KedgeClientOptions | undefined;
+
 /** The server of the last client. */
 let called: string | undefined;
 
@@ -49,18 +52,22 @@ export function usedGivenToken(): boolean {
  * certificate file that can't be read
  */
 export async function connect(context?: Context): Promise<ApiClient> {
+  used = await connectionOf(context);
   // `kedgeClient` would load the codecs of all messages; commands convert by descriptors.
   return new ApiClient({
-    ...(await connectionOf(context)),
+    ...used,
     schemas: apiSchemas(),
     packageName: 'api',
   });
 }
 
-/** Like {@link connect} to the current context, for another package that the server serves, such as reflection. */
+/**
+ * A client for another package that a server serves, such as reflection: that of the last client, whose connection it
+ * uses while that client is open, else that of the current context. Errors as {@link connect}.
+ */
 export async function connectTo(packageName: string): Promise<ApiClient> {
-  const schemas = new SchemaRegistry(baseDescriptors);
-  return new ApiClient({ ...(await connectionOf()), schemas, packageName });
+  used ??= await connectionOf();
+  return new ApiClient({ ...used, schemas: new SchemaRegistry(baseDescriptors), packageName });
 }
 
 async function connectionOf(context?: Context): Promise<KedgeClientOptions> {

@@ -53,6 +53,7 @@ async function watchObjects(
   process.once('SIGINT', () => interrupted.abort());
   const namespaces = options.allNamespaces === true;
   let shown: GrowingTable | undefined;
+  let noted: Promise<void> | undefined;
   const target = {
     kind,
     namespace: placeOf(options),
@@ -63,6 +64,8 @@ async function watchObjects(
     [target],
     async ({ object, deleted }) => {
       if (names.size > 0 && !names.has(String(object.name))) return false;
+      // With the first object, so that a server that does not answer is not waited for twice.
+      await (noted ??= noteStaleStates(interrupted.signal));
       const now = Date.now();
       if (!isTable(format)) {
         // Separates the documents of the YAML output.
@@ -230,7 +233,7 @@ async function get(words: readonly string[], options: GetOptions): Promise<void>
       const what = all ? 'objects' : kinds.map(({ plural }) => plural).join(' or ');
       await show(client, await listed(client, kinds, options, all), what, options);
     }
-    await noteStaleStates();
+    if (!options.watch) await noteStaleStates();
   } finally {
     client.close();
   }
