@@ -14,6 +14,7 @@ import { expect } from 'chai';
 import { finish, root } from '../acceptance/daemon.js';
 import { tryOut } from './installed.js';
 import { releaseTarballs } from './packed.js';
+import { half } from '../fixtures/seed.js';
 
 const tutorial = readFileSync(join(root, 'docs/tutorial-operators.md'), 'utf8');
 
@@ -61,21 +62,30 @@ describe('Kedge installed outside a checkout', function () {
       context.skip();
     }
 
-    it('works in an empty folder', async function () {
-      const folder = join(home, 'folder');
-      await install(this, folder, '');
-      await tryOut(join(folder, 'node_modules/.bin'), folder, `npm install --prefix ${folder}`);
-    });
-
-    it('works under a global prefix', async function () {
-      const folder = join(home, 'global');
-      await install(
-        this,
-        folder,
-        `${tutorialArguments('npm install').join(' ')} --prefix "${folder}"`,
-      );
-      await tryOut(join(folder, 'bin'), folder, 'npm install --global');
-    });
+    const places = {
+      'in an empty folder': async (context: Mocha.Context) => {
+        const folder = join(home, 'folder');
+        await install(context, folder, '');
+        await tryOut(join(folder, 'node_modules/.bin'), folder, `npm install --prefix ${folder}`);
+      },
+      'under a global prefix': async (context: Mocha.Context) => {
+        const folder = join(home, 'global');
+        await install(
+          context,
+          folder,
+          `${tutorialArguments('npm install').join(' ')} --prefix "${folder}"`,
+        );
+        await tryOut(join(folder, 'bin'), folder, 'npm install --global');
+      },
+    };
+    for (const [place, tryIn] of half(
+      'installations of tarballs',
+      Object.entries(places),
+      ([name]) => name,
+    ))
+      it(`works ${place}`, async function () {
+        await tryIn(this);
+      });
   });
 
   describe('from the Debian package', () => {

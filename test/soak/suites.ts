@@ -42,6 +42,8 @@ export const soaks: Readonly<Record<string, Soak>> = {
       'test/dist/emulators/stories/storms.test.js',
       'test/dist/emulators/stories/two-clusters.test.js',
       'test/dist/emulators/stories/unknown-place.test.js',
+      'test/dist/emulators/sweep/many-volumes.test.js',
+      'test/dist/packaging/installed.test.js',
     ],
     environment: { KEDGE_HALVES: 'all' },
   },

@@ -8,7 +8,7 @@ import { seededRandom, StatusError } from 'kedge';
 import { content, openLedger } from './ledger.js';
 import { buildShim, losePower, noteAll, withoutShim } from './power.js';
 
-const cycles = Number(process.env['KEDGE_POWER_LOSS_CYCLES'] ?? 20);
+const cycles = Number(process.env['KEDGE_POWER_LOSS_CYCLES'] ?? 10);
 const writer = fileURLToPath(new URL('power-loss-writer.js', import.meta.url));
 interface Loss {
   readonly acked: number;

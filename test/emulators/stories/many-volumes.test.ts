@@ -8,8 +8,8 @@ import { seed } from '../../fixtures/seed.js';
 const given = process.env['KEDGE_CLOUD_VOLUMES'];
 const count = Number(given ?? 500);
 const all = ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const;
-/** Otherwise one of the providers without an SDK, and one of those with an SDK. */
-const chosen = given === undefined ? all.filter((_, n) => n % 2 === seed % 2) : all;
+/** Otherwise one provider, which the seed selects. */
+const chosen = given === undefined ? all.filter((_, n) => n === seed % all.length) : all;
 /** The largest page of the API. */
 const pageMax = 1_000;
 const silentCount = 40;

@@ -9,6 +9,7 @@ import { ask } from '../core/client.js';
 import type { Emulator } from '../core/emulator.js';
 import { unspecifiedCalls } from '../schema/specified-calls.js';
 import { EmulatedCloud, places, rateStatus, testToken } from './emulated-cloud.js';
+import { half } from '../../fixtures/seed.js';
 
 const volumesCount = 500;
 const stormCount = 200;
@@ -42,7 +43,7 @@ function most(counts: readonly number[]): number {
   return Math.max(...counts);
 }
 
-for (const provider of ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const)
+for (const provider of half('many volumes', ['cloud1', 'cloud2', 'cloud3', 'cloud4'] as const))
   describe(`${volumesCount} volumes of one ${provider} token`, function () {
     this.timeout(600_000);
     let folder: string;
