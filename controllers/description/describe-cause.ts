@@ -21,7 +21,7 @@ export function explainStored(
   );
 }
 
-/** The lines of a description: the remedy as a sentence with the command. */
+/** The hints of a description: the remedy as a sentence with the command; empty without a remedy. */
 export function hintsOf(explanation: Explanation | undefined): readonly string[] {
   return explanation?.remedy ? [explanation.remedy.text] : [];
 }

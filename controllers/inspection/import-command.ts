@@ -4,7 +4,7 @@ import { namespaces } from '../namespace/kind.js';
 import { volumes } from '../volume/kind.js';
 
 const namespaceDefault = 'default';
-/** Longest name of an object. */
+/** Maximum length of the name of a volume. */
 const nameMax = 63;
 const label = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 /** The size of a volume whose driver enforces none. */

@@ -23,9 +23,10 @@ describe('the data that the store places in the root of a node', () => {
     await store.updateStatus(volumes, { namespace, name }, { ...status, status: 'Available' });
     return metadata.uid;
   };
-  const createSnapshot = async (name: string, sourceUid: string): Promise<void> => {
+  const createSnapshot = async (name: string, sourceUid: string, home?: string): Promise<void> => {
     await store.create(snapshots, { name, namespace, source: { volume: 'any' } });
-    const status = { driver: 'local', handle: name, sourceUid };
+    const topology = home === undefined ? {} : { [nodeTopologyKey]: home };
+    const status = { driver: 'local', handle: name, sourceUid, topology };
     await store.updateStatus(snapshots, { namespace, name }, { ...status, status: 'Creating' });
     await store.updateStatus(snapshots, { namespace, name }, { ...status, status: 'Ready' });
   };
@@ -41,6 +42,13 @@ describe('the data that the store places in the root of a node', () => {
     expect(await labels()).to.deep.equal([mine[0], 'snapshot default/orphan', mine[1]]);
     await store.create(nodes, { name: 'n2' });
     expect(await labels()).to.deep.equal(mine);
+  });
+
+  it('includes a snapshot whose source was deleted, on the node that it records', async () => {
+    for (const name of ['n1', 'n2']) await store.create(nodes, { name });
+    await createSnapshot('here', '0f6cbd92-1c31-4a3a-9c0e-111111111111', 'n1');
+    await createSnapshot('there', '0f6cbd92-1c31-4a3a-9c0e-222222222222', 'n2');
+    expect(await labels()).to.deep.equal(['snapshot default/here']);
   });
 
   it('excludes a volume that was lost, and no other that is Failed', async () => {

@@ -1,6 +1,7 @@
 import type { ObjectStore } from 'kedge';
 import { nodeTopologyKey } from '@kedge/driver-sdk';
 import { foreignRecords } from '../provisioned/foreign-record.js';
+import { homeOf } from '../provisioned/owner.js';
 import { nodes } from '../node/kind.js';
 import { snapshots } from '../snapshot/kind.js';
 import { type Volume, volumes } from '../volume/kind.js';
@@ -48,8 +49,13 @@ export async function placedIn(
   for (const { driver, handle = '', status, ...snapshot } of (await store.list(snapshots)).items) {
     if (driver !== root.driver || handle === '' || status !== 'Ready') continue;
     const { sourceUid = '' } = snapshot;
-    // A snapshot is on the node of its source. Without its source the node is unknown.
-    if (elsewhere.has(sourceUid) || (!alone && !here.has(sourceUid))) continue;
+    const home = homeOf(snapshot);
+    // Without a recorded node a snapshot is on that of its source, which is unknown once the source is deleted.
+    const isHere =
+      home === undefined
+        ? here.has(sourceUid) || (alone && !elsewhere.has(sourceUid))
+        : home === root.node;
+    if (!isHere) continue;
     const { metadata, namespace, name } = snapshot;
     if (foreign.has(metadata.uid)) continue;
     placed.push({ uid: metadata.uid, label: `snapshot ${namespace}/${name}` });

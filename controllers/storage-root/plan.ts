@@ -53,7 +53,7 @@ const shownMax = 3;
 /** Matches names of entries that the driver, mkfs or this module creates in a root. */
 const ownEntry =
   /^(\.(making|deleting)-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.img)?$|^(snapshots|lost\+found|\.kedge)$/;
-/** Matches names of entries of volumes, also of those in creation or deletion. */
+/** Matches names of entries of volumes and snapshots, also of those in creation or deletion. */
 const volumeEntry = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(\.img)?$/;
 
 /** Decides whether a root is used, created, marked or refused. Pure. */

@@ -144,7 +144,7 @@ export function conflict(resource: ResourceInfo, given: string, stored: string):
 
 /**
  * Creates the error for a stored object that does not match a guard (Aborted, reason Conflict). `difference` must not
- * contain field values.
+ * contain values of fields other than `metadata.generation`: they may be secret.
  */
 export function differs(resource: ResourceInfo, difference: string): StatusError {
   return new StatusError({

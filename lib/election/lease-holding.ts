@@ -109,7 +109,7 @@ export class LeaseHolding {
     return written;
   }
 
-  /** Records the read lease; returns for how long it has not changed, in milliseconds. */
+  /** Records a lease that was read or written. Returns the milliseconds since this process first saw that version. */
   #observe(held: Lease | undefined): number {
     const now = this.#clock.monotonic();
     const { uid, resourceVersion } = held?.metadata ?? {};

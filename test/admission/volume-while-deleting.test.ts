@@ -55,7 +55,7 @@ describe('a volume that is being deleted', () => {
     expect(status).to.equal(412);
     expect(JSON.stringify(answer)).to.contain('DataDeletionBegun').and.to.contain(asked.askedAt);
     expect((await api.store.get(volumes, key))?.reclaimPolicy).to.equal('delete');
-    // Writes that do not change the volume, such as a credential, are allowed.
+    // Writes that do not change the policy, such as one of a credential, are allowed.
     expect((await api.rest('PUT', `${path}/v`, body)).status).to.equal(200);
   });
 

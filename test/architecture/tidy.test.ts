@@ -108,11 +108,11 @@ const rules: readonly Rule[] = [
     bad: ['lib/x/index.ts', 'export {}'],
   },
   {
-    name: 'documents have one first heading',
+    name: 'documents have exactly one level-1 heading',
     files: /\.md$/,
     problems: (_path, text) => {
       const headings = lines(text.replaceAll(/```[^]*?```/g, ''), /^# /);
-      return headings.length === 1 ? [] : [`${headings.length} first headings`];
+      return headings.length === 1 ? [] : [`${headings.length} level-1 headings`];
     },
     bad: ['a.md', '# One\n# Two'],
   },

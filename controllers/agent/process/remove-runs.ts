@@ -8,8 +8,8 @@ import { removeTree } from '../launch/remove-tree.js';
 
 /**
  * Removes the folder of a workload that has ended, with the temporary files of its runs.
- * @throws Error with the command to type if temporary files remain, such as those that another user left in a directory
- *   that the workload had passed to this user
+ * @throws Error with the command to type if temporary files remain, such as those of another user, to whom the
+ *   workload had passed a directory
  */
 export async function removeRuns(workload: string): Promise<void> {
   for (const name of namesIn(workload))

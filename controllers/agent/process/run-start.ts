@@ -27,7 +27,7 @@ export interface StartLimits {
   readonly timeoutMs: number;
   /** Maximum probe interval of the folder. */
   readonly pollMs: number;
-  /** Aborts the wait: the run is being removed. */
+  /** Aborts the wait: the run was observed as running or ended, or its folder is about to be removed. */
   readonly signal: AbortSignal;
 }
 

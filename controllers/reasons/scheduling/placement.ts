@@ -56,7 +56,7 @@ function reachedBy(
     return [key, value] as const;
   });
   const wanted = Object.fromEntries(labels);
-  // Only the nodeSelector keeps the instance from such a node: another label for a node would be false.
+  // Something else keeps the instance from such a node, usually nodeSelector. A label would not change that.
   if (nodes.some((each) => lacking(each, wanted).length === 0)) return undefined;
   const node = nearest(nodes, wanted);
   if (!node) return undefined;

@@ -69,7 +69,7 @@ describe('a call of a driver that fails', () => {
       expect(await world.volume()).to.include({ status: 'Available' });
     });
 
-  it('to expand a volume can be reverted, down to its actual size', async () => {
+  it('to expand a volume leaves the request cancellable, by its actual size', async () => {
     await failForLong();
     const condition = async () =>
       (await world.volume())?.conditions?.find(({ type }) => type === 'Resizing');

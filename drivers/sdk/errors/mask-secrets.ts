@@ -15,7 +15,7 @@ function base64Of(text: string): readonly string[] {
   });
 }
 
-/** Literal forms, which are also searched for in short secrets. */
+/** The literal forms of a secret. A text is searched for them also if the secret is short. */
 function quotedForms(secret: string): readonly string[] {
   return [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)];
 }

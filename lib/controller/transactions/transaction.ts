@@ -41,7 +41,7 @@ export interface ForgottenEffect {
   readonly name: string;
 }
 
-/** The written versions of a commit. */
+/** An object that a commit changed, with its versions before and after. */
 export interface Written {
   readonly kind: string;
   readonly key: string;

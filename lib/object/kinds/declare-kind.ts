@@ -74,7 +74,10 @@ function requireFields(kind: string, given: Readonly<Record<'fields' | 'status',
   }
 }
 
-/** Checks that the states are values of their field. @throws TypeError that names the first other state */
+/**
+ * Checks that the field of the states is text, or an enumeration that has them.
+ * @throws TypeError that names the other type of the field, or the first state that the enumeration does not have
+ */
 function requireStates(kind: string, status: Fields, states: StateMachine | undefined): void {
   const shape = states && status[states.field]?.shape;
   if (!states || !shape) return;

@@ -4,7 +4,10 @@ import type { Output } from './output.js';
 
 /** Bytes after which a connection is not read any more in the same turn of the event loop. */
 const turnBytesMax = 131_072;
-/** Time that the connections of a server may read in one turn of the event loop, milliseconds. */
+/**
+ * Time after which no further work begins in one turn of the event loop, milliseconds: once for the reads and once for the
+ * ends of the streams of all connections that share a clock.
+ */
 const turnMs = 8;
 
 /** Streams that end in one turn: the end of each causes about 0.1 ms of work, most of it later in the turn. */

@@ -5,7 +5,7 @@ import { errorBody, problemBody } from '../schema/error-body.js';
 import { httpStatuses } from '../schema/http-status.js';
 import { wantsProblem } from './headers.js';
 
-/** Maximum bytes of an oversized body that are read before the connection is closed. */
+/** Maximum bytes that are read and discarded of the rest of an oversized body, before the connection is closed. */
 const discardBytesMax = 8 * limits.requestBytesMax;
 
 /** Answers with an error in the requested form. */

@@ -157,8 +157,8 @@ export class InputSchemas {
   constructor(schemas: SchemaRegistry) {
     this.#schemas = schemas;
     this.#cleaning = new InputCleaning(schemas);
-    // allErrors: all violations at once; input size is bounded by the transports. The schemas are our own, and a test
-    // validates them against the meta schema: compiling that here would take longer than all of them.
+    // allErrors: all violations at once; input size is bounded by the transports. Schemas come from declarations. Without
+    // the meta schema, whose compilation takes longer than that of all of them; a test validates those of Kedge's kinds.
     const ours = { meta: false, validateSchema: false };
     this.#ajv = new Ajv({ allErrors: true, verbose: true, strict: true, ...ours });
     this.#ajv.addKeyword(sensitiveKeyword);

@@ -25,8 +25,8 @@ function text(status: number, body: string): Reply {
 }
 
 /**
- * The metadata server of one instance: what it tells the programs on it about the instance, and access tokens of its
- * service account. Clients find it by GCE_METADATA_HOST.
+ * The metadata server of one instance. It answers programs of the instance with data about the instance, and with access
+ * tokens of its service account. Clients find it by GCE_METADATA_HOST.
  */
 export class MetadataServer {
   readonly #cloud: Cloud4;
