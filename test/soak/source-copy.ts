@@ -66,8 +66,11 @@ export class SourceCopy {
     await rm(file, { force: true });
     spawnSync('node_modules/.bin/mocha', [spec, '-g', grep], {
       cwd: this.folder,
-      // A sample of the conformance suite may lack the subject that detects the defect.
-      env: { ...process.env, KEDGE_CONFORMANCE: 'all', KEDGE_TOTALS_FILE: file },
+      // A sample of a suite may lack the subject, the user or the provider with which it detects the defect.
+      env: {
+        ...process.env,
+        ...{ KEDGE_CONFORMANCE: 'all', KEDGE_HALVES: 'all', KEDGE_TOTALS_FILE: file },
+      },
       stdio: 'ignore',
       // A defect may hang its test: mocha's limits end the test, and this timeout ends mocha.
       timeout: 300_000,

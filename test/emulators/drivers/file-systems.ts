@@ -7,12 +7,13 @@ export const isWhole = process.env['KEDGE_CLOUD_CONFORMANCE'] === 'all';
 
 /**
  * The file systems on which the conformance suite of a cloud driver runs: all with KEDGE_CLOUD_CONFORMANCE=all,
- * otherwise one that the seed selects. `position` distinguishes the drivers, so that a run of all drivers covers each
- * file system.
+ * otherwise one that the seed selects. `position` is that of the driver: each half of the drivers, which the parity of
+ * the seed selects, covers each file system, and seeds of one parity select each file system of a driver.
  */
 export function sampledFileSystems(position: number): readonly (typeof all)[number][] {
   if (isWhole) return all;
-  return all.filter((_, index) => index === (seed + position) % all.length);
+  const turn = Math.floor(seed / 2) + Math.floor(position / 2);
+  return all.filter((_, index) => index === turn % all.length);
 }
 
 /** Prints the file systems of the sample, and the seed that selects them. */
