@@ -243,7 +243,8 @@ export class RealEngine {
     // After a failed test dockerd may be killed while containers run.
     if (this.#containerd && !this.#dockerd) await this.startDockerd().catch(() => undefined);
     if (this.#dockerd) {
-      const containers = this.#run(['ps', '--all', '--quiet'], 'ignore').stdout.split('\n');
+      const listed = this.#run(['ps', '--all', '--quiet'], 'ignore', '', endMs);
+      const containers = listed.stdout.split('\n');
       const ids = containers.filter((id) => id !== '');
       if (ids.length > 0) this.#run(['rm', '--force', '--volumes', ...ids], 'ignore', '', endMs);
       this.#run(['network', 'prune', '--force'], 'ignore', '', endMs);

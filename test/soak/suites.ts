@@ -17,7 +17,7 @@ export const soaks: Readonly<Record<string, Soak>> = {
   },
   halves: {
     summary:
-      'all users of boxed processes and all providers in suites of which CI runs a half, as root',
+      'all users, providers and installations of the suites of which CI runs a half, as root',
     specs: [
       'test/dist/boxes/environment.test.js',
       'test/dist/boxes/hung-starts.test.js',
