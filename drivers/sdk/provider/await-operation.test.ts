@@ -291,6 +291,22 @@ describe('an operation of a provider as a driver call', () => {
       }
     });
 
+  for (const kind of ['attach', 'detach'] as const)
+    it(`${kind}: a refused start leaves no record, and keeps that of one without an answer`, async () => {
+      for (const refusal of ['PermissionDenied', 'QuotaExceeded', 'Throttled'] as const) {
+        refusing(refusal);
+        expect(await refused(call({}, kind))).to.equal(`${refusal}: no`);
+        expect(await operations.get(kind), refusal).to.equal(undefined);
+        refusing('Timeout');
+        await refused(call({}, kind));
+        const key = provider.keys.at(-1);
+        refusing(refusal);
+        await refused(call({}, kind));
+        expect(await operations.get(kind), refusal).to.equal(key);
+        await operations.clear(kind);
+      }
+    });
+
   it('the key of a creation is kept after a refusal: one without an answer may still create it', async () => {
     refusing('Timeout');
     await refused(call());

@@ -91,7 +91,8 @@ function read(text: string | undefined): Attempt | undefined {
  * key is stored before the start, and the operation id before its first poll. If the answer of the start was lost, or
  * the provider has forgotten the id, the resource is looked up by identity; if it is absent, the operation is started
  * again with the same key. A key is cleared after success or a proven failure, because the provider would return the
- * same failure for it forever, and after the refusal of a deletion that shows that none is in progress.
+ * same failure for it forever, and after the refusal of a deletion that shows that none is in progress. So is that of an
+ * attach or detach whose first start is refused: otherwise the opposite call would wait for an operation that never began.
  * @throws DriverError of a call or of the failed operation; Internal if it ended without its result, or if the provider
  * forgot its id and returned it again; Timeout when the signal is aborted
  */
@@ -165,7 +166,9 @@ export async function awaitOperation<R>(
         await keep({ key, operationId: undefined });
         const begun = await operation.start(key).catch(async (thrown: unknown) => {
           const isDeletion = kind === 'delete' || kind === 'deleteSnapshot';
-          if (isDeletion && isNotDeleted(thrown, isFirst)) await operations.clear(kind);
+          const isFirstMove = isFirst && (kind === 'attach' || kind === 'detach');
+          if ((isDeletion || isFirstMove) && isNotDeleted(thrown, isFirst))
+            await operations.clear(kind);
           throw thrown;
         });
         if (begun === id) {
@@ -187,9 +190,9 @@ export async function awaitOperation<R>(
 const unknownStarts: readonly DriverError['kind'][] = ['Timeout', 'Unavailable', 'Internal'];
 
 /**
- * Whether an error of a call that deletes confirms that no deletion is in progress. A recorded deletion
- * that is never permitted would never end, because a recorded operation is completed first. The result of a creation
- * without an answer can appear later, so its key is kept after a refusal.
+ * Whether an error of a call that deletes, or of a first attach or detach, confirms that none is in progress. A recorded
+ * deletion that is never permitted would never end, because a recorded operation is completed first. The result of a
+ * creation without an answer can appear later, so its key is kept after a refusal.
  * @param isFirst whether no earlier call is recorded, whose outcome is unknown. The rate limit that refuses a repeated
  * call says nothing about an earlier one: providers refuse with it just because an operation of the resource is pending.
  */

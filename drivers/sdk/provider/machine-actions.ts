@@ -74,7 +74,7 @@ export class MachineActions {
         observe: action.observe,
         state: action.state,
         ...(action.resultOf ? { resultOf: action.resultOf } : {}),
-        start: () => {
+        start: async () => {
           const on = machine();
           if (on !== undefined) this.#lanes.take(laneOf(on), holder);
           return start();
