@@ -59,8 +59,9 @@ async function isDead(host: NodeHost, there: MountEntry): Promise<boolean> {
   return isOfDevice(there) && !(await hasDevice(host, there));
 }
 
-function isOfDevice({ root, source }: MountEntry): boolean {
-  return root === '/' && source.startsWith('/dev/');
+/** Whether a mount has the number of its device. Some file systems, such as btrfs, have one of their own (major 0). */
+function isOfDevice({ root, source, device }: MountEntry): boolean {
+  return root === '/' && source.startsWith('/dev/') && !device.startsWith('0:');
 }
 
 /** Whether the file system at a target was shut down after an error of its device, as xfs is: its next mount heals it. */

@@ -90,6 +90,10 @@ describe('the mount of a device that the node has no more', () => {
       { '/dev/sda': '8:0' },
     ],
     'a file system without a device': [`30 20 0:9 / ${target} rw - tmpfs tmpfs rw`, {}],
+    'a btrfs, whose number is not that of its device': [
+      `30 20 0:45 / ${target} rw - btrfs /dev/sdc rw`,
+      { '/dev/sdc': '8:32' },
+    ],
     'a directory of the root file system': [`30 20 8:1 /srv ${target} rw - ext4 /dev/root rw`, {}],
   };
   for (const [what, [line, numbers]] of Object.entries(kept))
