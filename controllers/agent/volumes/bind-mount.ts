@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, rmdir, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import {
   DriverError,
   makeDirectory,
@@ -161,4 +162,27 @@ export function unbindDirectory(
       await requireCommand(host.run, 'umount', ['--lazy', entry.target], signal);
     await unmountTarget(target, signal, host);
   });
+}
+
+/** Whether the file system at a path was shut down after an error of its device, as xfs is: it can't even be read. */
+export function isShutDown({ files }: NodeHost, path: string): Promise<boolean> {
+  return files.kindAt(path).then(
+    () => false,
+    (error: NodeJS.ErrnoException) => error.code === 'EIO',
+  );
+}
+
+/**
+ * Unmounts the binds `<claim>/<mount>` below a folder that were shut down. While one is left, a new mount of the device
+ * is the same file system, which stays shut down. @throws DriverError InUse that names the holder
+ */
+export async function unbindShutDown(
+  host: NodeHost,
+  folder: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const mounts = await onNode('read the mounts', () => host.mounts());
+  const binds = mounts.filter(({ target }) => dirname(dirname(target)) === folder);
+  for (const { target } of binds.reverse())
+    if (await isShutDown(host, target)) await unbindDirectory(host, target, signal);
 }

@@ -13,7 +13,13 @@ import {
 import { rootNeeded } from '@kedge/driver-sdk/messages';
 import type { VolumeMount } from '../../service/kind.js';
 import type { Volume } from '../../volume/kind.js';
-import { bindDirectory, openInside, unbindDirectory } from './bind-mount.js';
+import {
+  bindDirectory,
+  isShutDown,
+  openInside,
+  unbindDirectory,
+  unbindShutDown,
+} from './bind-mount.js';
 import { type ChangeOwner, giveRoot, namesOwner } from './mount-owner.js';
 
 /** Options of {@link NodeVolumes}. */
@@ -103,6 +109,7 @@ export class NodeVolumes {
       () => driver.attach({ ...call, handle, target }),
       (ms) => this.#wait(ms, call.signal),
     );
+    await this.#unbindShutDown(volume, call.signal);
     const mounted = await driver.mount({
       ...call,
       handle,
@@ -169,6 +176,13 @@ export class NodeVolumes {
       ...sizeOf(volume),
     });
     return fileSystemPending === true;
+  }
+
+  /** Unpublishes the mounts of a volume whose file system was shut down, so that its next mount heals it. */
+  async #unbindShutDown(volume: Volume, signal: AbortSignal): Promise<void> {
+    const { host, mayMount } = this.#options;
+    if (mayMount && (await isShutDown(host, this.staging(volume))))
+      await unbindShutDown(host, this.#binds(volume), signal);
   }
 
   /** Unpublishes the mounts of one claim. @throws DriverError InUse that names the holder */
