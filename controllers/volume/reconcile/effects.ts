@@ -90,8 +90,9 @@ export class VolumeEffects extends ProvisionedEffects<Volume, VolumeField, Volum
     node?: string,
   ): Promise<PreparedCall> {
     const prepared = await this.prepare(situation, request.signal, node);
-    const placeOf = node === undefined ? (found: Volume) => found : withoutReserved;
-    await this.requireOwned(situation.volume, placeOf);
+    await this.requireOwned(situation.volume, (found) =>
+      node === undefined ? found : withoutReserved(found, node),
+    );
     return prepared;
   }
 

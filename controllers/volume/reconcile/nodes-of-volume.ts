@@ -15,9 +15,12 @@ export async function isOnNodes(drivers: DriverRegistry, name: string): Promise<
 /**
  * The volume as its owner at a forced detach is determined: an attach in progress on another node is independent of the
  * detach, and may wait without limit. On the same node the volume stays attached.
+ * @param node the node from which the driver is about to detach the volume: an attach there since prevents the call
  */
-export function withoutReserved(volume: Volume): Volume {
-  const settled = volume.attachments?.filter(({ state }) => state !== 'Reserved');
+export function withoutReserved(volume: Volume, node?: string): Volume {
+  const settled = volume.attachments?.filter(
+    (attachment) => attachment.state !== 'Reserved' || attachment.node === node,
+  );
   return settled === undefined ? volume : { ...volume, attachments: settled };
 }
 
