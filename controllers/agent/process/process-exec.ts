@@ -185,7 +185,8 @@ class PipedCommand implements ExecProcess {
   async write(data: Buffer): Promise<void> {
     const { stdin } = this.child;
     if (!stdin || stdin.destroyed || stdin.write(data)) return;
-    await Promise.race([drained(stdin), this.exited]);
+    // The end of the command closes its input too. A race with it would keep memory for each write.
+    await drained(stdin);
   }
 
   closeInput(): void {
