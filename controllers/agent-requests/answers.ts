@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { type Clock, failedPrecondition, invalid, StatusError } from 'kedge';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { ExecProcess, LogLine, NodeImages, Runtime, TerminalSize } from '../agent/index.js';
+import { CommandInput } from './command-input.js';
 import { type CommandTarget, startCommand } from './start-command.js';
 import { imagesHere } from './image-access.js';
 import { imagePageOf } from './image-pages.js';
@@ -62,10 +63,10 @@ async function untilGone({ input, gone }: Received): Promise<void> {
   }
 }
 
-async function feed(command: ExecProcess, message: JsonObject): Promise<void> {
+async function feed(command: ExecProcess, stdin: CommandInput, message: JsonObject): Promise<void> {
   const data = textOf(message, 'data');
-  if (data !== '') await command.write(Buffer.from(data, 'base64'));
-  if (message.dataEnd === true) command.closeInput();
+  if (data !== '') await stdin.write(Buffer.from(data, 'base64'));
+  if (message.dataEnd === true) stdin.close();
   if (isJsonObject(message.resize)) await command.resize(sizeIn(message.resize));
   const name = textOf(message, 'signal');
   if (name !== '') await command.signal(name as NodeJS.Signals);
@@ -82,9 +83,10 @@ async function* exec(
   const kill = (): void => command.kill();
   gone.signal.addEventListener('abort', kill, { once: true });
   if (gone.signal.aborted) kill();
+  const stdin = new CommandInput(command);
   const feeding = (async () => {
     try {
-      for await (const message of input) await feed(command, message);
+      for await (const message of input) await feed(command, stdin, message);
     } finally {
       gone.abort();
     }

@@ -3,6 +3,7 @@ import { invalid, notFound, StatusError } from 'kedge';
 import { isJsonObject, type JsonObject, textOf } from 'kedge/rpc';
 import type { ApiParts, CallContext, CustomMethod } from 'kedge/server';
 import type { ExecProcess, ExecSpec, Runtime, TerminalSize } from '../agent/index.js';
+import { CommandInput } from '../agent-requests/command-input.js';
 import type { ConnectedAgents } from '../agent-requests/connected-agents.js';
 import { remoteCommand } from '../agent-requests/remote-command.js';
 import { instances } from '../instance/kind.js';
@@ -140,16 +141,16 @@ async function* answers(command: ExecProcess, signal: AbortSignal): AsyncIterabl
   }
 }
 
-async function feed(command: ExecProcess, message: JsonObject): Promise<void> {
+async function feed(command: ExecProcess, input: CommandInput, message: JsonObject): Promise<void> {
   if ('start' in message) throw refused('start', 'is permitted only as the first message');
-  const input = textOf(message, 'stdin');
-  if (input !== '') {
-    const data = Buffer.from(input, 'base64');
+  const stdin = textOf(message, 'stdin');
+  if (stdin !== '') {
+    const data = Buffer.from(stdin, 'base64');
     if (data.length > inputBytesMax)
       throw refused('stdin', `is ${data.length} bytes; a message has at most ${inputBytesMax}`);
-    await command.write(data);
+    await input.write(data);
   }
-  if (message.stdinClosed === true) command.closeInput();
+  if (message.stdinClosed === true) input.close();
   if (isJsonObject(message.resize)) await command.resize(sizeOf(message.resize, 'resize'));
   const name = textOf(message, 'signal');
   if (name === '') return;
@@ -166,11 +167,12 @@ async function* interactive(
   further: AsyncIterable<JsonObject>,
 ): AsyncIterable<JsonObject> {
   const command = await start(parts, options, { signal }, request);
+  const input = new CommandInput(command);
   let failure: Error | undefined;
   const feeding = (async () => {
     try {
-      for await (const message of further) await feed(command, message);
-      command.closeInput();
+      for await (const message of further) await feed(command, input, message);
+      input.close();
     } catch (error) {
       // A disconnected caller aborts the signal; an invalid message ends the command.
       if (!signal.aborted) failure = StatusError.from(error);

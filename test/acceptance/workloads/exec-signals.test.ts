@@ -52,6 +52,17 @@ describe('signals of kedge exec', function () {
       expect(output()).to.contain(`caught ${signal.slice(3)}`);
     });
 
+  it('SIGINT reaches a command that does not read its input', async () => {
+    const args = [exec, 'exec', '-i', 'busy-0', '--', 'sh', '-c', trap('INT')];
+    const { started, ended, output } = start(process.execPath, args);
+    // More than the pipe of the command holds.
+    started.stdin.on('error', () => undefined).write(Buffer.alloc(500_000));
+    await eventually('the command', () => output().includes('ready'));
+    started.kill('SIGINT');
+    expect((await ended)[0]).to.equal(5);
+    expect(output()).to.contain('caught INT');
+  });
+
   it('Ctrl-C in a terminal interrupts the command, and not kedge', async () => {
     const words = [process.execPath, exec, 'exec', '-it', 'busy-0', '--', 'sh', '-c', trap('INT')];
     const line = words.map((word) => `'${word}'`).join(' ');

@@ -27,12 +27,21 @@ describe('the input of a command', () => {
     expect(Buffer.concat(passed).equals(whole)).to.equal(true);
   });
 
-  it('has signals and sizes in their order, and ends after what waits', async () => {
+  it('has signals before the standard input that waits, the rest in its order, and ends after what waits', async () => {
     const input = new ExecInput();
-    for (const message of [{ signal: 'SIGINT' }, { resize: {} }]) input.push(message);
+    for (const message of [{ start: {} }, { stdin: 'YQ==' }, { resize: {} }]) input.push(message);
+    const isTaken = (['SIGINT', 'SIGTERM'] as const).map((name) => input.signal(name));
+    expect(isTaken.map((is) => is())).to.deep.equal([false, false]);
     input.end();
     const passed = [];
     for await (const message of input.messages()) passed.push(message);
-    expect(passed).to.deep.equal([{ signal: 'SIGINT' }, { resize: {} }]);
+    expect(passed).to.deep.equal([
+      { start: {} },
+      { signal: 'SIGINT' },
+      { signal: 'SIGTERM' },
+      { stdin: 'YQ==' },
+      { resize: {} },
+    ]);
+    expect(isTaken.map((is) => is())).to.deep.equal([true, true]);
   });
 });

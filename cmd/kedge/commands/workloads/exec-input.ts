@@ -4,7 +4,10 @@ import type { JsonObject } from 'kedge/rpc';
 /** Maximum number of waiting messages. Those of standard input have 64 KiB each. */
 const waitingMax = 16;
 
-/** Messages for the server in the order of input: keystrokes, sizes, signals. */
+/**
+ * Messages for the server: standard input and sizes in their order, signals before the standard input that waits, because
+ * the command may not read it.
+ */
 export class ExecInput {
   readonly #waiting: JsonObject[] = [];
   #wake: () => void = () => undefined;
@@ -14,6 +17,15 @@ export class ExecInput {
   push(message: JsonObject): void {
     this.#waiting.push(message);
     this.#wake();
+  }
+
+  /** Adds a signal. Returns the function that says whether the server took it. */
+  signal(name: NodeJS.Signals): () => boolean {
+    const message = { signal: name };
+    const at = this.#waiting.findIndex((waiting) => 'stdin' in waiting);
+    this.#waiting.splice(at === -1 ? this.#waiting.length : at, 0, message);
+    this.#wake();
+    return () => !this.#waiting.includes(message);
   }
 
   /**
