@@ -36,7 +36,8 @@ export async function* inOrderOfTime<T>(
     }
     if (failures.length > 0) throw failures[0];
   } finally {
-    for (const iterator of iterators) void iterator.return?.();
+    // The reader has left, or has its error.
+    for (const iterator of iterators) iterator.return?.().catch(() => undefined);
   }
 }
 
