@@ -22,6 +22,8 @@ interface Fakes {
   readonly start?: Error;
   /** Awaited for the image. */
   readonly image?: Promise<string>;
+  /** Reports the progress of its pull. */
+  progress?: (text: string) => void;
   readonly requireMounts?: (...given: unknown[]) => Promise<void>;
   readonly lastRun?: () => Promise<number>;
   readonly clock?: FakeClock;
@@ -47,7 +49,12 @@ function startsWith(fakes: Fakes): ContainerStarts {
     container: { start: () => (start ? Promise.reject(start) : Promise.resolve()), requireMounts },
     stuck: { during: (_id: string, _run: number, work: () => Promise<void>) => work() },
     network: { name: 'n' },
-    images: { provide: () => fakes.image ?? Promise.resolve('sha256:1') },
+    images: {
+      provide: (_image: unknown, onProgress: (text: string) => void) => {
+        fakes.progress = onProgress;
+        return fakes.image ?? Promise.resolve('sha256:1');
+      },
+    },
     boot: () => Promise.resolve({ id: 'b' }),
     signal: new AbortController().signal,
   } as unknown as ContainerStartsOptions);
@@ -90,6 +97,20 @@ describe('a start that is given up while it waits for its image', () => {
     await begun;
     await eventually('its end', () => starts.stateOf(id) === undefined);
     expect(fakes.settledRun).to.equal(undefined);
+  });
+
+  it('has ended although its pull continues and reports progress', async () => {
+    const fakes: Fakes = { image: new Promise(() => undefined) };
+    const starts = startsWith(fakes);
+    const begun = begin(starts);
+    await eventually('the pull', () => fakes.progress !== undefined);
+    fakes.progress?.('pulling, 10 %');
+    expect(starts.stateOf(id)).to.include({ message: 'pulling, 10 %' });
+    starts.giveUp(id);
+    await begun;
+    await eventually('its end', () => starts.stateOf(id) === undefined);
+    fakes.progress?.('pulling, 20 %');
+    expect(starts.stateOf(id)).to.equal(undefined);
   });
 });
 

@@ -249,6 +249,8 @@ export class ContainerStarts {
     for (const found of earlier)
       if (found !== kept) await containers.remove(found.container, signal);
     const reported = (message: string): void => {
+      // The pull continues for other workloads. Its progress must not bring back a start that has ended.
+      if (givenUp.aborted) return;
       this.#attempts.set(spec.id, { state: 'starting', run: identity.run, message });
     };
     if (spec.image === undefined) throw new Error('the instance has no image');
