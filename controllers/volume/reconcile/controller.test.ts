@@ -12,7 +12,7 @@ import {
   openStore,
   seededRandom,
 } from 'kedge';
-import { FakeClock, settle } from 'kedge/testing';
+import { eventually, FakeClock, settle } from 'kedge/testing';
 import { claimOf, UsedParameters, VolumeManager } from '../../agent/index.js';
 import type { Instance } from '../../instance/kind.js';
 import { secrets } from '../../secret/kind.js';
@@ -194,8 +194,7 @@ describe('volume controller', () => {
     expect(await again).to.include({ reason: 'Attaching' });
     expect(driver.calls.filter((call) => call === 'attach')).to.have.length(1);
     release();
-    await settle();
-    expect(changedClaims).to.include('default/i-0');
+    await eventually('the claim to be notified', () => changedClaims.includes('default/i-0'));
     expect((await volumeManager.ensure(instance, mount)).type).to.equal('mounted');
     expect((await volume())?.status).to.equal('Bound');
   });
