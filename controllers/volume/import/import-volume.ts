@@ -3,6 +3,7 @@ import {
   type FieldViolation,
   invalid,
   notFound,
+  type ObjectMeta,
   parseQuantity,
   StatusError,
   timestamp,
@@ -190,11 +191,11 @@ export async function importVolume(
     const { operation } = write;
     const facts = recorded(call, resource, size, timestamp(parts.clock));
     const created = { ...operation, object: { ...operation.object, ...facts } };
-    if (request.dryRun)
-      return {
-        type: 'answer',
-        answer: parts.resources.show(served, { ...write.object, ...facts }),
-      };
+    if (request.dryRun) {
+      // It has no metadata, because nothing is stored.
+      const shown = { ...write.object, ...facts, metadata: {} as ObjectMeta };
+      return { type: 'answer', answer: parts.resources.show(served, shown) };
+    }
     return {
       type: 'commit',
       operations: [created, { op: 'updateStatus', kind: volumes, key, status }],
