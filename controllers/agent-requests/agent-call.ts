@@ -77,8 +77,8 @@ interface Outgoing {
 }
 
 /**
- * A request to an agent and the stream over which the agent answers it. One message for the agent is buffered at a
- * time, and answers are read only on demand: a slow side blocks the other.
+ * A request to an agent and the stream over which the agent answers it. One message with data for the agent is buffered
+ * at a time, with signals and sizes of a terminal beside it. Answers are read only on demand: a slow side blocks the other.
  */
 export class AgentCall {
   readonly #place: AgentCallPlace;

@@ -19,7 +19,7 @@ export class ExecInput {
     this.#wake();
   }
 
-  /** Adds a signal. Returns the function that says whether the server took it. */
+  /** Adds a signal before the input that waits. Returns the function that says whether it has left this queue. */
   signal(name: NodeJS.Signals): () => boolean {
     const message = { signal: name };
     const at = this.#waiting.findIndex((waiting) => 'stdin' in waiting);
