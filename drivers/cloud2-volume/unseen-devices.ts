@@ -1,4 +1,4 @@
-import type { BlockAttachRequest } from '@kedge/driver-sdk';
+import { type BlockAttachRequest, DriverError } from '@kedge/driver-sdk';
 import type { ProviderClock } from '@kedge/driver-sdk/provider';
 import type { Cloud2Api } from './api.js';
 import { callerOf } from './requests.js';
@@ -29,13 +29,20 @@ export class UnseenDevices {
 
   /**
    * Detaches the volume. The detach is recorded as an operation, so that the next attach waits for its end: the device
-   * may appear meanwhile.
+   * may appear meanwhile. One that the provider refused leaves no record.
    */
   async detach(request: BlockAttachRequest): Promise<void> {
     const { operations, handle } = request;
     const key = crypto.randomUUID();
     await operations.set('detach', key);
-    const id = await this.#api.startAction(callerOf(request), handle, 'detach');
+    const id = await this.#api
+      .startAction(callerOf(request), handle, 'detach')
+      .catch(async (thrown: unknown) => {
+        const { kind } = DriverError.from(thrown);
+        const isUnknown = kind === 'Timeout' || kind === 'Unavailable' || kind === 'Internal';
+        if (!isUnknown) await operations.clear('detach');
+        throw thrown;
+      });
     await operations.set('detach', `${key} ${id}`);
     await operations.clear('attach');
     this.#since.delete(request.volume.uid);

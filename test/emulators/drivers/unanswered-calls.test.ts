@@ -98,6 +98,26 @@ describe('an attach of cloud2-volume after a detach of a device that did not app
     }
   });
 
+  it('uses the device that appears after the provider refused the detach', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'kedge-unseen-'));
+    const cloud = new EmulatedCloud('cloud2', folder, { actionMs });
+    try {
+      const one = new CalledDriver(cloud, await cloud.driver(), uid);
+      await one.provision();
+      cloud.disks.areSeen = false;
+      const body = '{"error":{"code":"token_readonly","message":"the token is read-only"}}';
+      cloud.emulator.faults.add({ on: isDetach, fault: { type: 'answer', status: 403, body } });
+      expect((await refusalOf(one.attach())).message).to.contain('read-only');
+      expect(await one.operations.get('detach')).to.equal(undefined);
+      cloud.disks.areSeen = true;
+      await one.attach();
+      expect(cloud.emulator.requests.filter((request) => isDetach(request))).to.have.length(1);
+    } finally {
+      await cloud.emulator.close();
+      await rm(folder, { recursive: true });
+    }
+  });
+
   it('is not repeated at once after an attempt that failed long ago', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'kedge-unseen-'));
     const cloud = new EmulatedCloud('cloud2', folder, { actionMs });
