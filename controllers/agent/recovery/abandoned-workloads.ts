@@ -35,7 +35,7 @@ export class AbandonedWorkloads {
    * Requests the stop of these workloads without waiting, and removes those that have ended. A failed removal is logged
    * once and retried by the next call: the workload uses no volume any more.
    * @param isKnown whether an instance of this node is known by its uid; other uids are looked up in the store
-   * @throws Error if a workload survives SIGKILL, after the stops of all were requested
+   * @throws Error if workloads survive SIGKILL, after the stops of all were requested; its message names each
    */
   async requestStop(isKnown: (uid: string) => boolean): Promise<StopProgress> {
     let checkInMs = Infinity;
@@ -50,7 +50,8 @@ export class AbandonedWorkloads {
         failures.push(error);
       }
     }
-    if (failures.length > 0) throw failures[0];
+    if (failures.length === 1) throw failures[0];
+    if (failures.length > 1) throw new AggregateError(failures, failures.map(messageOf).join('; '));
     return checkInMs === Infinity ? { type: 'gone' } : { type: 'stopping', checkInMs };
   }
 
