@@ -30,8 +30,7 @@ describe('the input of a command', () => {
   it('has signals before the standard input that waits, the rest in its order, and ends after what waits', async () => {
     const input = new ExecInput();
     for (const message of [{ start: {} }, { stdin: 'YQ==' }, { resize: {} }]) input.push(message);
-    const isTaken = (['SIGINT', 'SIGTERM'] as const).map((name) => input.signal(name));
-    expect(isTaken.map((is) => is())).to.deep.equal([false, false]);
+    for (const name of ['SIGINT', 'SIGTERM'] as const) input.signal(name);
     input.end();
     const passed = [];
     for await (const message of input.messages()) passed.push(message);
@@ -42,6 +41,5 @@ describe('the input of a command', () => {
       { stdin: 'YQ==' },
       { resize: {} },
     ]);
-    expect(isTaken.map((is) => is())).to.deep.equal([true, true]);
   });
 });

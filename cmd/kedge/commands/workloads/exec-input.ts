@@ -19,13 +19,11 @@ export class ExecInput {
     this.#wake();
   }
 
-  /** Adds a signal before the input that waits. Returns the function that says whether it has left this queue. */
-  signal(name: NodeJS.Signals): () => boolean {
-    const message = { signal: name };
+  /** Adds a signal before the standard input that waits. */
+  signal(name: NodeJS.Signals): void {
     const at = this.#waiting.findIndex((waiting) => 'stdin' in waiting);
-    this.#waiting.splice(at === -1 ? this.#waiting.length : at, 0, message);
+    this.#waiting.splice(at === -1 ? this.#waiting.length : at, 0, { signal: name });
     this.#wake();
-    return () => !this.#waiting.includes(message);
   }
 
   /**

@@ -30,7 +30,7 @@ function forward(outgoing: ExecInput, options: ExecOptions): () => void {
   const { stdin, stdout } = process;
   const raw = options.tty === true && stdin.isTTY;
   const onResize = (): void => outgoing.push({ resize: terminalSize() });
-  const onSignal = (signal: NodeJS.Signals): void => void outgoing.signal(signal);
+  const onSignal = (signal: NodeJS.Signals): void => outgoing.signal(signal);
   if (raw) stdin.setRawMode(true);
   let stop: () => void = () => undefined;
   if (options.stdin) stop = outgoing.from(stdin);
