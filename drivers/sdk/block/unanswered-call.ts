@@ -15,8 +15,10 @@ export async function isUnanswered(
 }
 
 /**
- * The answer of an attach that is repeated to end it; undefined if it is refused, so that the volume is not attached.
- * @throws DriverError Timeout or Throttled if that is not known
+ * The answer of an attach that is repeated to end it; undefined if it is refused, so that the volume counts as not attached.
+ * A server error (Unavailable) counts as a refusal, although the provider may execute the call: one that always answers so
+ * would block the detach.
+ * @throws DriverError Timeout or Throttled if the outcome is not known
  */
 export async function repeatedAttach(
   attach: () => Promise<AttachResult | Pending>,
